@@ -1,0 +1,163 @@
+/*
+ * A plan: what somebody asked for, checked and complete, as plain data. missions/ makes it from
+ * a file; verify/, promote/ and the engine read it. Durations are milliseconds (0: no limit),
+ * sizes bytes (0: none).
+ *
+ * Every pointer is owned by the plan and goes with pdk_plan_free(). Once made it does not
+ * change, so any thread may read it.
+ */
+#ifndef PDK_PLAN_PLAN_H
+#define PDK_PLAN_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/auto.h"
+#include "base/str.h"
+
+enum pdk_plan_kind { PDK_PLAN_MISSION, PDK_PLAN_FLEET };
+enum pdk_seed { PDK_SEED_HEAD, PDK_SEED_WORKTREE };
+enum pdk_confine { PDK_CONFINE_NONE, PDK_CONFINE_WORKSPACE, PDK_CONFINE_READ_ONLY };
+enum pdk_enforcement { PDK_ENFORCE_ANY, PDK_ENFORCE_FULL };
+enum pdk_severity { PDK_SEVERITY_BLOCK, PDK_SEVERITY_WARN };
+enum pdk_on_timeout { PDK_ON_TIMEOUT_FAIL, PDK_ON_TIMEOUT_ABSTAIN };
+enum pdk_baseline { PDK_BASELINE_SKIP, PDK_BASELINE_PASS, PDK_BASELINE_FAIL };
+enum pdk_promote_policy { PDK_POLICY_MANUAL, PDK_POLICY_AUTO_ON_PASS };
+enum pdk_promote_as { PDK_AS_WORKTREE, PDK_AS_PATCH, PDK_AS_BRANCH, PDK_AS_COMMIT };
+enum pdk_land { PDK_LAND_NONE, PDK_LAND_BRANCHES, PDK_LAND_TRAIN };
+enum pdk_goal { PDK_GOAL_MAX, PDK_GOAL_MIN };
+enum pdk_keep { PDK_KEEP_WINNER, PDK_KEEP_ALL, PDK_KEEP_FAILED, PDK_KEEP_NONE };
+
+/* A key and its text, in the file's order. */
+struct pdk_pair {
+    char *key;
+    char *value;
+};
+
+struct pdk_pairs {
+    struct pdk_pair *items;
+    size_t len;
+};
+
+/* A command: an argv; a string in the file is {"sh", "-c", string}. Empty: no command. */
+struct pdk_command {
+    struct pdk_strv argv;
+    bool shell; /* it was a string */
+};
+
+struct pdk_plan_container {
+    char *engine, *image, *network, *user, *pull, *transfer; /* NULL: not given */
+    double cpus;
+    int64_t memory;
+    int pids;
+};
+
+struct pdk_plan_sandbox {
+    char *backend;                 /* "directory" unless given */
+    struct pdk_strv include;       /* gitignore patterns of ignored files to bring along */
+    struct pdk_command *setup;     /* setup_len commands, in turn */
+    size_t setup_len;
+    enum pdk_confine confine;
+    enum pdk_enforcement enforce;
+    int64_t memory;                /* limits */
+    int pids;
+    double cpus;
+    struct pdk_plan_container container;
+    struct pdk_pairs env;
+    struct pdk_strv pass_env;
+};
+
+struct pdk_check_score {
+    char *stdout_pattern; /* PCRE2; NULL: no score */
+    enum pdk_goal goal;
+};
+
+/* What a check's command must show. NULL patterns are not asked. */
+struct pdk_expect {
+    bool has_exit;   /* false: any exit code will do */
+    int exit;
+    struct pdk_strv out, err, not_out, not_err; /* PCRE2 patterns for stdout, stderr */
+};
+
+struct pdk_check {
+    char *name;
+    struct pdk_command run; /* empty: a manual check */
+    int64_t timeout_ms;
+    enum pdk_on_timeout on_timeout;
+    enum pdk_severity severity;
+    struct pdk_expect expect;
+    int *abstain_exit;
+    size_t abstain_exit_len;
+    struct pdk_check_score score;
+};
+
+struct pdk_plan_verify {
+    bool in_same; /* verify in the mission's own sandbox */
+    enum pdk_baseline baseline;
+    int confirm;
+    struct pdk_strv protect;
+    int64_t max_lines, max_files; /* budget; 0: none */
+    struct pdk_check *checks;
+    size_t checks_len;
+};
+
+/* One combination of the matrix and one number within it: the work of one candidate. */
+struct pdk_plan_candidate {
+    int index;               /* 1…N */
+    struct pdk_pairs matrix; /* key and value of each axis */
+};
+
+struct pdk_plan_task {
+    char *id;
+    char *title, *objective;     /* NULL: the fleet's */
+    struct pdk_plan_sandbox sandbox;
+    struct pdk_command run;
+    int64_t timeout_ms;          /* 0: none */
+    int retries;
+    struct pdk_plan_verify verify;
+    struct pdk_strv select;      /* the order of selection */
+    bool allow_empty;
+    struct pdk_strv needs;       /* ids of tasks that must pass before */
+    struct pdk_strv uses, claims;
+    struct pdk_plan_candidate *candidates;
+    size_t candidates_len;
+};
+
+/* A key that this version only checks, though the mission needs its effect. */
+struct pdk_unbuilt {
+    char *key;   /* "verify.confirm" */
+    char *where; /* "file:line:col" */
+};
+
+/*
+ * A mission is a plan with one task whose id is the mission's. A fleet has as many as it says;
+ * tasks stand in the file's order, their needs refer to other tasks of the plan, without a cycle.
+ */
+struct pdk_plan {
+    enum pdk_plan_kind kind;
+    char *id, *title, *objective;
+    char *base;        /* a revision as given; "HEAD" */
+    enum pdk_seed seed;
+    int max_concurrent;
+    struct pdk_plan_task *tasks;
+    size_t tasks_len;
+    enum pdk_promote_policy policy;
+    enum pdk_promote_as promote_as;
+    enum pdk_keep keep;
+    enum pdk_land land;
+    char *stop_on;     /* NULL: run them all */
+    struct pdk_pairs slots; /* named limits and how many of each */
+    struct pdk_unbuilt *unbuilt;
+    size_t unbuilt_len;
+};
+
+/* Frees what the plan owns and itself; NULL and half-made plans are fine. */
+void pdk_plan_free(struct pdk_plan *plan);
+PDK_DEFINE_AUTO(struct pdk_plan, pdk_plan_free)
+#define PDK_AUTO_PLAN PDK_AUTO(pdk_plan_free)
+
+void pdk_pairs_fini(struct pdk_pairs *pairs);
+int pdk_pairs_add(struct pdk_pairs *pairs, const char *key, const char *value); /* PDK_ENOMEM */
+const char *pdk_pairs_get(const struct pdk_pairs *pairs, const char *key); /* borrowed; or NULL */
+
+#endif
