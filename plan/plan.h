@@ -53,13 +53,13 @@ struct pdk_plan_container {
 };
 
 struct pdk_plan_sandbox {
-    char *backend;                 /* "directory" unless given */
-    struct pdk_strv include;       /* gitignore patterns of ignored files to bring along */
-    struct pdk_command *setup;     /* setup_len commands, in turn */
+    char *backend;             /* "directory" unless given */
+    struct pdk_strv include;   /* gitignore patterns of ignored files to bring along */
+    struct pdk_command *setup; /* setup_len commands, in turn */
     size_t setup_len;
     enum pdk_confine confine;
     enum pdk_enforcement enforce;
-    int64_t memory;                /* limits */
+    int64_t memory; /* limits */
     int pids;
     double cpus;
     struct pdk_plan_container container;
@@ -74,7 +74,7 @@ struct pdk_check_score {
 
 /* What a check's command must show. NULL patterns are not asked. */
 struct pdk_expect {
-    bool has_exit;   /* false: any exit code will do */
+    bool has_exit; /* false: any exit code will do */
     int exit;
     struct pdk_strv out, err, not_out, not_err; /* PCRE2 patterns for stdout, stderr */
 };
@@ -109,15 +109,15 @@ struct pdk_plan_candidate {
 
 struct pdk_plan_task {
     char *id;
-    char *title, *objective;     /* NULL: the fleet's */
+    char *title, *objective; /* NULL: the fleet's */
     struct pdk_plan_sandbox sandbox;
     struct pdk_command run;
-    int64_t timeout_ms;          /* 0: none */
+    int64_t timeout_ms; /* 0: none */
     int retries;
     struct pdk_plan_verify verify;
-    struct pdk_strv select;      /* the order of selection */
+    struct pdk_strv select; /* the order of selection */
     bool allow_empty;
-    struct pdk_strv needs;       /* ids of tasks that must pass before */
+    struct pdk_strv needs; /* ids of tasks that must pass before */
     struct pdk_strv uses, claims;
     struct pdk_plan_candidate *candidates;
     size_t candidates_len;
@@ -136,7 +136,7 @@ struct pdk_unbuilt {
 struct pdk_plan {
     enum pdk_plan_kind kind;
     char *id, *title, *objective;
-    char *base;        /* a revision as given; "HEAD" */
+    char *base; /* a revision as given; "HEAD" */
     enum pdk_seed seed;
     int max_concurrent;
     struct pdk_plan_task *tasks;
@@ -145,7 +145,7 @@ struct pdk_plan {
     enum pdk_promote_as promote_as;
     enum pdk_keep keep;
     enum pdk_land land;
-    char *stop_on;     /* NULL: run them all */
+    char *stop_on;          /* NULL: run them all */
     struct pdk_pairs slots; /* named limits and how many of each */
     struct pdk_unbuilt *unbuilt;
     size_t unbuilt_len;
@@ -157,7 +157,9 @@ PDK_DEFINE_AUTO(struct pdk_plan, pdk_plan_free)
 #define PDK_AUTO_PLAN PDK_AUTO(pdk_plan_free)
 
 void pdk_pairs_fini(struct pdk_pairs *pairs);
-int pdk_pairs_add(struct pdk_pairs *pairs, const char *key, const char *value); /* PDK_ENOMEM */
-const char *pdk_pairs_get(const struct pdk_pairs *pairs, const char *key); /* borrowed; or NULL */
+int pdk_pairs_add(
+        struct pdk_pairs *pairs, const char *key, const char *value); /* PDK_ENOMEM */
+const char *pdk_pairs_get(
+        const struct pdk_pairs *pairs, const char *key); /* borrowed; or NULL */
 
 #endif

@@ -14,9 +14,18 @@ struct pdk_graces {
     int64_t kill_ms; /* after KILL, before the tree counts as unkillable */
 };
 
-#define PDK_GRACES_DEFAULT { 2000, 3000, 5000 }
+#define PDK_GRACES_DEFAULT                                                               \
+    {                                                                                    \
+        2000, 3000, 5000                                                                 \
+    }
 
-enum pdk_ladder_state { PDK_LADDER_IDLE, PDK_LADDER_INT, PDK_LADDER_TERM, PDK_LADDER_KILL, PDK_LADDER_GIVEN_UP };
+enum pdk_ladder_state {
+    PDK_LADDER_IDLE,
+    PDK_LADDER_INT,
+    PDK_LADDER_TERM,
+    PDK_LADDER_KILL,
+    PDK_LADDER_GIVEN_UP
+};
 
 struct pdk_ladder {
     struct pdk_graces graces;
@@ -25,7 +34,8 @@ struct pdk_ladder {
 };
 
 /* Starts it at its first step (or at KILL at once). No effect when it is already further. */
-void pdk_ladder_start(struct pdk_ladder *l, const struct pdk_graces *graces, int64_t now_ms);
+void pdk_ladder_start(
+        struct pdk_ladder *l, const struct pdk_graces *graces, int64_t now_ms);
 void pdk_ladder_now(struct pdk_ladder *l, int64_t now_ms); /* straight to KILL */
 /*
  * Moves on when its time has come and returns the signal to send now, or 0. KILL is returned

@@ -16,8 +16,10 @@ struct pdk_output; /* opaque, heap */
 enum { PDK_OUTPUT_CAP = 8 << 20 };
 
 /* Makes (never follows a link, never truncates an old one: PDK_ECONFLICT) the file at path. */
-int pdk_output_open(const char *path, size_t cap, struct pdk_output **out, struct pdk_err *err);
-int pdk_output_write(struct pdk_output *o, const void *data, size_t len, struct pdk_err *err);
+int pdk_output_open(
+        const char *path, size_t cap, struct pdk_output **out, struct pdk_err *err);
+int pdk_output_write(
+        struct pdk_output *o, const void *data, size_t len, struct pdk_err *err);
 
 struct pdk_output_totals {
     uint64_t bytes;   /* written in all */
@@ -28,6 +30,7 @@ struct pdk_output_totals {
  * Brings the file into reading order (head, a line that tells how much is missing, tail), syncs
  * nothing, closes. NULL is fine. Frees o in any case.
  */
-int pdk_output_close(struct pdk_output *o, struct pdk_output_totals *totals, struct pdk_err *err);
+int pdk_output_close(
+        struct pdk_output *o, struct pdk_output_totals *totals, struct pdk_err *err);
 
 #endif

@@ -24,7 +24,8 @@ struct pdk_proc_end {
 
 struct pdk_proc_handlers {
     /* Output as it comes; fd is 1 or 2; data is valid during the call only. */
-    void (*on_output)(struct pdk_proc *p, int fd, const char *data, size_t len, void *user);
+    void (*on_output)(
+            struct pdk_proc *p, int fd, const char *data, size_t len, void *user);
     /* Reaped and drained: the last call; p is gone after it. */
     void (*on_end)(struct pdk_proc *p, const struct pdk_proc_end *end, void *user);
 };
@@ -34,9 +35,9 @@ struct pdk_proc_handlers {
  * After the exit of the child the outputs get drain_ms to reach their end (a stray grandchild may
  * hold them open).
  */
-int pdk_proc_start(struct uv_loop_s *loop, const struct pdk_spawn_spec *spec, bool want_stdin,
-        const struct pdk_proc_handlers *handlers, void *user, struct pdk_proc **out,
-        struct pdk_err *err);
+int pdk_proc_start(struct uv_loop_s *loop, const struct pdk_spawn_spec *spec,
+        bool want_stdin, const struct pdk_proc_handlers *handlers, void *user,
+        struct pdk_proc **out, struct pdk_err *err);
 /* Queues bytes for stdin (copied). PDK_EIO once it is closed. */
 int pdk_proc_write(struct pdk_proc *p, const void *data, size_t len, struct pdk_err *err);
 /* Bytes queued and not yet taken by the child: back-pressure. */

@@ -15,24 +15,33 @@
 struct pdk_err;
 
 enum pdk_spawn_flags {
-    PDK_SPAWN_PIDNS = 1U << 0,      /* new pid namespace with its own /proc (needs privilege) */
-    PDK_SPAWN_DIE_WITH_PARENT = 1U << 1, /* SIGKILL when the spawning thread's process dies */
+    PDK_SPAWN_PIDNS =
+            1U << 0, /* new pid namespace with its own /proc (needs privilege) */
+    PDK_SPAWN_DIE_WITH_PARENT = 1U
+            << 1,                    /* SIGKILL when the spawning thread's process dies */
     PDK_SPAWN_SAME_SESSION = 1U << 2 /* keep the caller's session and terminal */
 };
 
 struct pdk_spawn_spec {
-    const char *const *argv;  /* NULL-terminated; argv[0] looked up in envp's PATH if it has no slash */
-    const char *const *envp;  /* NULL-terminated; required */
-    const char *cwd;          /* NULL: the caller's */
-    int cwd_fd;               /* used when >= 0 and cwd is NULL; 0 is not special: set -1 for none */
-    int fds[3];               /* what becomes 0, 1, 2; -1: /dev/null */
-    const int *extra_fds;     /* passed on as 3, 4, …; borrowed */
+    const char *const *
+            argv; /* NULL-terminated; argv[0] looked up in envp's PATH if it has no slash */
+    const char *const *envp; /* NULL-terminated; required */
+    const char *cwd;         /* NULL: the caller's */
+    int cwd_fd; /* used when >= 0 and cwd is NULL; 0 is not special: set -1 for none */
+    int fds[3]; /* what becomes 0, 1, 2; -1: /dev/null */
+    const int *extra_fds; /* passed on as 3, 4, …; borrowed */
     size_t extra_fds_len;
     unsigned int flags;
 };
 
 /* What could not be done, for PDK_EIO/PDK_ENOTFOUND of pdk_spawn(): told apart by the child. */
-enum pdk_spawn_stage { PDK_SPAWN_OK, PDK_SPAWN_CLONE, PDK_SPAWN_CWD, PDK_SPAWN_EXEC, PDK_SPAWN_SETUP };
+enum pdk_spawn_stage {
+    PDK_SPAWN_OK,
+    PDK_SPAWN_CLONE,
+    PDK_SPAWN_CWD,
+    PDK_SPAWN_EXEC,
+    PDK_SPAWN_SETUP
+};
 
 struct pdk_child {
     pid_t pid;
@@ -43,7 +52,7 @@ struct pdk_child {
  * Returns once exec has succeeded or failed (errno is reported by the child). On failure nothing
  * is left and *stage (NULL allowed) says which step failed.
  */
-int pdk_spawn(const struct pdk_spawn_spec *spec, struct pdk_child *out, enum pdk_spawn_stage *stage,
-        struct pdk_err *err);
+int pdk_spawn(const struct pdk_spawn_spec *spec, struct pdk_child *out,
+        enum pdk_spawn_stage *stage, struct pdk_err *err);
 
 #endif

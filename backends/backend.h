@@ -1,0 +1,94 @@
+/*
+ * Backends, as their users see them: where a sandbox's working copy lives and how its dirt is
+ * found. Where commands run is the execution tier, recorded apart (sandbox/).
+ *
+ * Calls block (git plumbing, copying) and belong on worker threads; two threads may work on two
+ * sandboxes at once. backends/backend.c is the only way in: it checks arguments, applies defaults
+ * for what a backend does not offer and adds context to errors.
+ */
+#ifndef PDK_BACKENDS_BACKEND_H
+#define PDK_BACKENDS_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/auto.h"
+#include "base/str.h"
+#include "trees/capture.h"
+#include "trees/oid.h"
+#include "trees/repo.h"
+
+struct pdk_err;
+struct pdk_vault;
+struct pdk_backend;
+struct pdk_sandbox;
+
+/* By name; PDK_EINVAL lists those there are, PDK_EUNSUPPORTED for one of a later version. */
+int pdk_backend_find(
+        const char *name, const struct pdk_backend **out, struct pdk_err *err);
+const char *pdk_backend_name(const struct pdk_backend *be);
+const char *pdk_backend_claim(
+        const struct pdk_backend *be); /* what may be said of its isolation */
+size_t pdk_backend_count(void);
+const struct pdk_backend *pdk_backend_at(size_t index);
+
+struct pdk_sandbox_spec {
+    const char *id;   /* attempt or sandbox id; never used before */
+    const char *dir;  /* absolute, not there yet: everything of the sandbox goes below */
+    const char *lock; /* path of the registry lock of the repository */
+    const struct pdk_repo *repo; /* outlives the sandbox */
+    struct pdk_vault *vault;     /* of the calling thread */
+    struct pdk_base base;        /* pinned base */
+    struct pdk_oid
+            tree; /* what the copy shall hold: base's tree, a seed or a candidate's */
+    const char *branch;             /* "sandbox/<id>" for named ones; NULL: detached */
+    const struct pdk_strv *include; /* NULL: none */
+};
+
+/* Names what a sandbox is made of, so that it can be found again from its record alone. */
+struct pdk_sandbox_record {
+    char *id, *backend, *dir, *branch; /* branch NULL: detached */
+    struct pdk_base base;
+    struct pdk_oid tree; /* the tree that it started from */
+    struct pdk_oid
+            start; /* the commit that HEAD was given (base or a seal); "" when unborn */
+};
+
+void pdk_sandbox_record_fini(struct pdk_sandbox_record *record);
+
+/*
+ * Makes the working copy with its git directory and our index. All or nothing: on failure nothing
+ * is left of it (directory, registry entry, branch). warnings (NULL allowed) get printable lines.
+ */
+int pdk_sandbox_materialize(const struct pdk_backend *be,
+        const struct pdk_sandbox_spec *spec, struct pdk_sandbox **out,
+        struct pdk_strv *warnings, struct pdk_err *err);
+/* Opens one that is there, by its record. PDK_ENOTFOUND when its directory has gone. */
+int pdk_sandbox_open(const struct pdk_sandbox_record *record, const struct pdk_repo *repo,
+        const char *lock, struct pdk_sandbox **out, struct pdk_err *err);
+void pdk_sandbox_close(struct pdk_sandbox *sb); /* the handle only; NULL is fine */
+PDK_DEFINE_AUTO(struct pdk_sandbox, pdk_sandbox_close)
+#define PDK_AUTO_SANDBOX PDK_AUTO(pdk_sandbox_close)
+
+const char *pdk_sandbox_root(const struct pdk_sandbox *sb); /* top of the working copy */
+const struct pdk_sandbox_record *pdk_sandbox_get_record(const struct pdk_sandbox *sb);
+
+/* What the mission changed since materialize or the last rebase of the baseline. */
+int pdk_sandbox_collect_dirt(struct pdk_sandbox *sb, struct pdk_vault *vault,
+        struct pdk_dirt *out, struct pdk_err *err);
+/* The working copy as a tree in the vault; later calls cost what changed since. */
+int pdk_sandbox_capture(struct pdk_sandbox *sb, struct pdk_vault *vault,
+        struct pdk_capture *out, struct pdk_err *err);
+/* Commits made in it that no ref of the user's repository and no base holds: their number. */
+int pdk_sandbox_count_commits(struct pdk_sandbox *sb, int *out, struct pdk_err *err);
+
+enum pdk_teardown_flags { PDK_TEARDOWN_KEEP_BRANCH = 1U << 0 };
+/*
+ * Removes directory, registry entry and branch, each attempted, absent is fine; never follows a
+ * link. Works from a record alone, also when the directory has gone.
+ */
+int pdk_sandbox_teardown(const struct pdk_sandbox_record *record,
+        const struct pdk_repo *repo, const char *lock, unsigned int flags,
+        struct pdk_err *err);
+
+#endif

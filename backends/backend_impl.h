@@ -1,0 +1,36 @@
+/* Backends, as their implementers see them. One const table each, listed in backend.c. */
+#ifndef PDK_BACKENDS_BACKEND_IMPL_H
+#define PDK_BACKENDS_BACKEND_IMPL_H
+
+#include "backends/backend.h"
+
+struct pdk_sandbox {
+    const struct pdk_backend *be;
+    struct pdk_sandbox_record record;
+    const struct pdk_repo *repo; /* borrowed */
+    char *lock;
+    char *root;  /* <dir>/tree */
+    char *index; /* <dir>/index: ours */
+    int root_fd; /* held from the start: a root swapped for a link is noticed */
+};
+
+struct pdk_backend {
+    const char *name;  /* as in mission files */
+    const char *claim; /* what may be claimed, as in architecture.md section 3 */
+    /*
+     * Required. Makes <dir>/tree with its git directory. Called with nothing there; undoes what it
+     * made when it fails. Sets record.start.
+     */
+    int (*materialize)(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
+            struct pdk_strv *warnings, struct pdk_err *err);
+    /* Required. Undoes the registry entry and branch; the directory is removed by the dispatcher. */
+    int (*teardown)(const struct pdk_sandbox_record *record, const struct pdk_repo *repo,
+            const char *lock, unsigned int flags, struct pdk_err *err);
+    /* Required. Number of commits reachable from its refs and HEAD that are its own. */
+    int (*count_commits)(struct pdk_sandbox *sb, int *out, struct pdk_err *err);
+    /* NULL: by a stat walk against our index (trees/capture.h). */
+    int (*collect_dirt)(struct pdk_sandbox *sb, struct pdk_vault *vault,
+            struct pdk_dirt *out, struct pdk_err *err);
+};
+
+#endif
