@@ -1,5 +1,5 @@
 # pdk_library(name [GLOB pattern...] [LINK target...]): the static library pdk_<name> of the folder at hand. A folder
-# without a source file yet is an interface library, so that others can name it all the same.
+# without a source file is an interface library, so that others can name it all the same; a main.c belongs to the program.
 function(pdk_library name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "GLOB;LINK")
     if(NOT arg_GLOB)
@@ -7,6 +7,7 @@ function(pdk_library name)
     endif()
     list(TRANSFORM arg_GLOB PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
     file(GLOB sources CONFIGURE_DEPENDS ${arg_GLOB})
+    list(FILTER sources EXCLUDE REGEX "/main\\.c$")
     if(sources)
         add_library(pdk_${name} STATIC ${sources})
         target_link_libraries(pdk_${name} PUBLIC pdk_flags ${arg_LINK})

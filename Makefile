@@ -1,0 +1,82 @@
+# A thin front: CMake does the work, and each target here is a line or two that one can as well type.
+
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 10
+PREFIX ?= /usr/local
+CTEST = ctest --output-on-failure -j $(JOBS)
+
+.PHONY: all build check demo install lint stats asan asan-gcc tsan valgrind coverage fuzz-short bench tidy analyze ci \
+	deps deps-build deps-ci format clean
+
+all: build
+
+build: deps-build build/release/build.ninja
+	@cmake --build --preset release -j $(JOBS)
+
+build/release/build.ninja: CMakePresets.json
+	@cmake --preset release -DPDK_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+
+# Everything a fresh Debian 12 lacks, the programs, all tests.
+check: deps
+	@cmake --preset dev >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@cmake --build --preset dev -j $(JOBS)
+	@$(CTEST) --preset dev
+
+demo: build
+	@tests/demo/demo.sh build/release/bin/paddock
+
+install: build
+	@cmake --install build/release
+
+lint: deps
+	@cmake --preset dev >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@cmake --build --preset dev --target headers_alone -j $(JOBS)
+	@$(CTEST) --preset dev -L lint
+
+stats:
+	@tests/lint/stats
+
+asan asan-gcc tsan: deps-ci
+	@cmake --preset $@ && cmake --build --preset $@ -j $(JOBS)
+	@$(CTEST) --preset $@ -LE lint
+
+valgrind: deps-ci
+	@cmake --preset dev && cmake --build --preset dev -j $(JOBS)
+	@scripts/valgrind build/dev
+
+coverage: deps-ci
+	@cmake --preset coverage && cmake --build --preset coverage -j $(JOBS)
+	@find build/coverage -name '*.gcda' -delete
+	@$(CTEST) --preset coverage -LE lint
+	@gcovr --root . --exclude tests/ --exclude build/ --exclude bench/ --exclude-unreachable-branches \
+		--fail-under-line 85 --sort-uncovered build/coverage
+
+fuzz-short: deps-ci
+	@cmake --preset fuzz && cmake --build --preset fuzz -j $(JOBS)
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+bench: build
+	@bench/run build/release/bin/paddock
+
+tidy: deps-ci
+	@scripts/tidy
+
+analyze: deps-ci
+	@cmake --preset analyzer && cmake --build --preset analyzer -j $(JOBS)
+
+ci:
+	@.ci/run
+
+deps:
+	@scripts/install-deps check
+	@mkdir -p build
+deps-build:
+	@scripts/install-deps build
+deps-ci:
+	@scripts/install-deps ci
+
+format:
+	@find . -path ./build -prune -o -name '*.[ch]' -print | xargs clang-format -i
+
+clean:
+	@rm -rf build
