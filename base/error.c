@@ -49,7 +49,8 @@ int pdk_exit_status(int code)
 }
 
 /* A message that does not fit is cut: vsnprintf() always ends it. */
-static void put_text(char *to, size_t size, const char *fmt, va_list args)
+__attribute__((format(printf, 3, 0))) static void put_text(
+        char *to, size_t size, const char *fmt, va_list args)
 {
     if (vsnprintf(to, size, fmt, args) < 0)
         to[0] = '\0';
