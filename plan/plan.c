@@ -94,6 +94,12 @@ static void task_fini(struct pdk_plan_task *task)
     pdk_strv_fini(&task->needs);
     pdk_strv_fini(&task->uses);
     pdk_strv_fini(&task->claims);
+    command_fini(&task->judge);
+    for (size_t i = 0; i < task->axes_len; i++) {
+        free(task->axes[i].key);
+        pdk_strv_fini(&task->axes[i].values);
+    }
+    free(task->axes);
     for (size_t i = 0; i < task->candidates_len; i++)
         pdk_pairs_fini(&task->candidates[i].matrix);
     free(task->candidates);
@@ -108,6 +114,8 @@ void pdk_plan_free(struct pdk_plan *plan)
     free(plan->objective);
     free(plan->base);
     free(plan->stop_on);
+    free(plan->tasks_from_file);
+    free(plan->tasks_from_csv);
     pdk_pairs_fini(&plan->slots);
     for (size_t i = 0; i < plan->tasks_len; i++)
         task_fini(&plan->tasks[i]);

@@ -107,6 +107,12 @@ struct pdk_plan_candidate {
     struct pdk_pairs matrix; /* key and value of each axis */
 };
 
+/* An axis of the matrix and its values, in the file's order. */
+struct pdk_plan_axis {
+    char *key;
+    struct pdk_strv values;
+};
+
 struct pdk_plan_task {
     char *id;
     char *title, *objective; /* NULL: the fleet's */
@@ -119,7 +125,11 @@ struct pdk_plan_task {
     bool allow_empty;
     struct pdk_strv needs; /* ids of tasks that must pass before */
     struct pdk_strv uses, claims;
-    struct pdk_plan_candidate *candidates;
+    struct pdk_command judge; /* of select's "judge"; empty: none */
+    int candidates_each;      /* for each combination of the axes */
+    struct pdk_plan_axis *axes;
+    size_t axes_len;
+    struct pdk_plan_candidate *candidates; /* made from the three above */
     size_t candidates_len;
 };
 
@@ -145,8 +155,9 @@ struct pdk_plan {
     enum pdk_promote_as promote_as;
     enum pdk_keep keep;
     enum pdk_land land;
-    char *stop_on;          /* NULL: run them all */
-    struct pdk_pairs slots; /* named limits and how many of each */
+    char *stop_on;                          /* NULL: run them all */
+    struct pdk_pairs slots;                 /* named limits and how many of each */
+    char *tasks_from_file, *tasks_from_csv; /* NULL: not given */
     struct pdk_unbuilt *unbuilt;
     size_t unbuilt_len;
 };
