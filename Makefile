@@ -4,21 +4,21 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 10
 PREFIX ?= /usr/local
 CTEST = ctest --output-on-failure -j $(JOBS)
+# $(call configure,PRESET[,ARGUMENTS]): talks only when it fails.
+configure = mkdir -p build && { cmake --preset $(1) $(2) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }; }
 
 .PHONY: all build check demo install lint stats asan asan-gcc tsan valgrind coverage fuzz-short bench tidy analyze ci \
 	deps deps-build deps-ci format clean
 
 all: build
 
-build: deps-build build/release/build.ninja
+build: deps-build
+	@$(call configure,release,-DCMAKE_INSTALL_PREFIX=$(PREFIX))
 	@cmake --build --preset release -j $(JOBS)
-
-build/release/build.ninja: CMakePresets.json
-	@cmake --preset release -DPDK_TESTS=OFF -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
 # Everything a fresh Debian 12 lacks, the programs, all tests.
 check: deps
-	@cmake --preset dev >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@$(call configure,dev)
 	@cmake --build --preset dev -j $(JOBS)
 	@$(CTEST) --preset dev
 
@@ -29,7 +29,7 @@ install: build
 	@cmake --install build/release
 
 lint: deps
-	@cmake --preset dev >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@$(call configure,dev)
 	@cmake --build --preset dev --target headers_alone -j $(JOBS)
 	@$(CTEST) --preset dev -L lint
 
@@ -37,22 +37,22 @@ stats:
 	@tests/lint/stats
 
 asan asan-gcc tsan: deps-ci
-	@cmake --preset $@ && cmake --build --preset $@ -j $(JOBS)
+	@$(call configure,$@) && cmake --build --preset $@ -j $(JOBS)
 	@$(CTEST) --preset $@ -LE lint
 
 valgrind: deps-ci
-	@cmake --preset dev && cmake --build --preset dev -j $(JOBS)
+	@$(call configure,dev) && cmake --build --preset dev -j $(JOBS)
 	@scripts/valgrind build/dev
 
 coverage: deps-ci
-	@cmake --preset coverage && cmake --build --preset coverage -j $(JOBS)
+	@$(call configure,coverage) && cmake --build --preset coverage -j $(JOBS)
 	@find build/coverage -name '*.gcda' -delete
 	@$(CTEST) --preset coverage -LE lint
 	@gcovr --root . --exclude tests/ --exclude build/ --exclude bench/ --exclude-unreachable-branches \
 		--fail-under-line 85 --sort-uncovered build/coverage
 
 fuzz-short: deps-ci
-	@cmake --preset fuzz && cmake --build --preset fuzz -j $(JOBS)
+	@$(call configure,fuzz) && cmake --build --preset fuzz -j $(JOBS)
 	@scripts/fuzz $(FUZZ_SECONDS)
 
 bench: build
@@ -62,14 +62,13 @@ tidy: deps-ci
 	@scripts/tidy
 
 analyze: deps-ci
-	@cmake --preset analyzer && cmake --build --preset analyzer -j $(JOBS)
+	@$(call configure,analyzer) && cmake --build --preset analyzer -j $(JOBS)
 
 ci:
 	@.ci/run
 
 deps:
 	@scripts/install-deps check
-	@mkdir -p build
 deps-build:
 	@scripts/install-deps build
 deps-ci:
