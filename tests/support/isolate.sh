@@ -29,7 +29,7 @@ EOF
 for name in $(env | sed -n 's/^\(GIT_[A-Z0-9_]*\)=.*/\1/p'); do
     unset "$name"
 done
-unset XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME XDG_RUNTIME_DIR
+unset PADDOCK_STATE XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME XDG_RUNTIME_DIR
 export HOME="$private/home" TMPDIR="$private/tmp" XDG_STATE_HOME="$private/state" GIT_CONFIG_NOSYSTEM=1
 export LC_ALL=C.UTF-8 TZ=UTC
 "$@"
