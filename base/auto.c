@@ -14,7 +14,7 @@ void pdk_cleanup_free(void *ptr_to_ptr)
     free(ptr);
 }
 
-void pdk_cleanup_fd(int *fd)
+void pdk_cleanup_fd(const int *fd)
 {
     int saved = errno;
 

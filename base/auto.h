@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 void pdk_cleanup_free(void *ptr_to_ptr);
-void pdk_cleanup_fd(int *fd);
+void pdk_cleanup_fd(const int *fd);
 void pdk_cleanup_file(FILE **file);
 void pdk_cleanup_dir(DIR **dir);
 

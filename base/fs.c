@@ -252,10 +252,11 @@ int pdk_fs_remove_tree(const char *path, struct pdk_err *err)
     struct stat st;
     int rc, saved;
 
-    if (lstat(path, &st) < 0)
-        return errno == ENOENT || errno == ENOTDIR
-                ? 0
-                : pdk_fail(err, PDK_EIO, errno, "cannot look at '%s'", path);
+    if (lstat(path, &st) < 0) {
+        if (errno == ENOENT || errno == ENOTDIR)
+            return 0;
+        return pdk_fail(err, PDK_EIO, errno, "cannot look at '%s'", path);
+    }
     if (!S_ISDIR(st.st_mode)) {
         if (unlink(path) < 0 && errno != ENOENT)
             return pdk_fail(err, PDK_EIO, errno, "cannot remove '%s'", path);
