@@ -180,8 +180,8 @@ void pdk_strv_take(struct pdk_strv *v, char *text)
         v->failed = true;
         return;
     }
-    v->items[v->len + 1] = NULL;
     v->items[v->len++] = text;
+    v->items[v->len] = NULL;
 }
 
 void pdk_strv_add(struct pdk_strv *v, const char *text)
