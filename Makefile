@@ -56,6 +56,7 @@ fuzz-short: deps-ci
 	@scripts/fuzz $(FUZZ_SECONDS)
 
 bench: build
+	@cmake --build --preset release --target bench -j $(JOBS)
 	@bench/run build/release/bin/paddock
 
 tidy: deps-ci

@@ -2,15 +2,14 @@
 # configuration of its own, removed afterwards.
 
 set(PDK_ISOLATE "${CMAKE_SOURCE_DIR}/tests/support/isolate.sh")
-set(PDK_ALL_LIBRARIES pdk_cli pdk_engine pdk_promote pdk_verify pdk_missions pdk_backends pdk_agent pdk_sandbox
-    pdk_trees pdk_store pdk_process pdk_plan pdk_base)
 
 # pdk_add_test(name LABEL label TIMEOUT seconds COMMAND argv...)
 function(pdk_add_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT" "COMMAND")
     add_test(NAME ${name} COMMAND "${PDK_ISOLATE}" ${arg_COMMAND})
     set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77
-        ENVIRONMENT "PADDOCK=${CMAKE_BINARY_DIR}/bin/paddock;PADDOCK_AGENT=${CMAKE_BINARY_DIR}/bin/paddock-agent")
+        ENVIRONMENT "PADDOCK=${CMAKE_BINARY_DIR}/bin/paddock;PADDOCK_AGENT=${CMAKE_BINARY_DIR}/bin/paddock-agent"
+        ENVIRONMENT_MODIFICATION "PADDOCK_AGENT_STATIC=set:$<BOOL:${PDK_STATIC_AGENT}>")
 endfunction()
 
 # tests/support/*.c is a library for all tests, but child_*.c are programs that tests start.
