@@ -9,7 +9,8 @@ function(pdk_add_test name)
     add_test(NAME ${name} COMMAND "${PDK_ISOLATE}" ${arg_COMMAND})
     set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77
         ENVIRONMENT "PADDOCK=${CMAKE_BINARY_DIR}/bin/paddock;PADDOCK_AGENT=${CMAKE_BINARY_DIR}/bin/paddock-agent"
-        ENVIRONMENT_MODIFICATION "PADDOCK_AGENT_STATIC=set:$<BOOL:${PDK_STATIC_AGENT}>")
+        ENVIRONMENT_MODIFICATION
+            "PADDOCK_AGENT_STATIC=set:$<BOOL:${PDK_STATIC_AGENT}>;PDK_SANITIZED=set:$<BOOL:${PDK_SANITIZE}>")
 endfunction()
 
 # tests/support/*.c is a library for all tests, but child_*.c are programs that tests start.
