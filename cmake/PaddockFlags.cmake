@@ -37,8 +37,7 @@ target_include_directories(pdk_flags INTERFACE
 target_compile_definitions(pdk_flags INTERFACE _GNU_SOURCE)
 target_compile_options(pdk_flags INTERFACE ${PDK_WARNINGS}
     -fno-common -fvisibility=hidden -fstack-protector-strong -fstack-clash-protection
-    $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-fcf-protection=full>
-    "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
+    $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-fcf-protection=full>)
 target_link_options(pdk_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed)
 
 if(PDK_WERROR)
@@ -60,8 +59,9 @@ if(PDK_SANITIZE)
         -fno-omit-frame-pointer -fno-optimize-sibling-calls -O1 -g3)
     target_link_options(pdk_flags INTERFACE ${PDK_SANITIZE_OPTIONS})
 elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
-    # Undefined first: distributions' compilers may predefine another level.
-    target_compile_options(pdk_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+    # Undefined first: distributions' compilers may predefine another level. No path of the building machine stays.
+    target_compile_options(pdk_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
+        "-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.")
 endif()
 
 if(PDK_COVERAGE)
