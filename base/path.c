@@ -66,7 +66,7 @@ static bool is_dotgit_hfs(const char *name, size_t len)
         len -= n;
         if (hfs_ignores(cp))
             continue;
-        if (matched == 4 || cp > 0x7f || (tolower)((int)cp) != want[matched])
+        if (matched == 4 || cp > 0x7f || tolower((int)cp) != want[matched])
             return false;
         matched++;
     }
