@@ -33,15 +33,19 @@ size_t pdk_backend_count(void);
 const struct pdk_backend *pdk_backend_at(size_t index);
 
 struct pdk_sandbox_spec {
-    const char *id;   /* attempt or sandbox id; never used before */
-    const char *dir;  /* absolute, not there yet: everything of the sandbox goes below */
-    const char *lock; /* path of the registry lock of the repository */
+    const char *id;  /* attempt or sandbox id; never used before */
+    const char *dir; /* absolute, not there yet: everything of the sandbox goes below */
+    /*
+     * The registry lock of the repository: a file in the repository's state directory. Sandboxes live
+     * below sandboxes/ beside it, and a dir anywhere else (or through a link) is refused by every call.
+     */
+    const char *lock;
     const struct pdk_repo *repo; /* outlives the sandbox */
     struct pdk_vault *vault;     /* of the calling thread */
     struct pdk_base base;        /* pinned base */
     struct pdk_oid
             tree; /* what the copy shall hold: base's tree, a seed or a candidate's */
-    const char *branch;             /* "sandbox/<id>" for named ones; NULL: detached */
+    const char *branch;             /* "sandbox/<name>" for named ones; NULL: detached */
     const struct pdk_strv *include; /* NULL: none */
 };
 
@@ -76,8 +80,11 @@ const struct pdk_sandbox_record *pdk_sandbox_get_record(const struct pdk_sandbox
 /* What the mission changed since materialize or the last rebase of the baseline. */
 int pdk_sandbox_collect_dirt(struct pdk_sandbox *sb, struct pdk_vault *vault,
         struct pdk_dirt *out, struct pdk_err *err);
-/* The working copy as a tree in the vault; later calls cost what changed since. */
+/* The working copy as a tree in the vault; later calls cost what changed since. Dirt stays dirt. */
 int pdk_sandbox_capture(struct pdk_sandbox *sb, struct pdk_vault *vault,
+        struct pdk_capture *out, struct pdk_err *err);
+/* Captures, and makes that the baseline: what is there now (after setup) is no dirt from here on. */
+int pdk_sandbox_rebase(struct pdk_sandbox *sb, struct pdk_vault *vault,
         struct pdk_capture *out, struct pdk_err *err);
 /* Commits made in it that no ref of the user's repository and no base holds: their number. */
 int pdk_sandbox_count_commits(struct pdk_sandbox *sb, int *out, struct pdk_err *err);
@@ -85,7 +92,8 @@ int pdk_sandbox_count_commits(struct pdk_sandbox *sb, int *out, struct pdk_err *
 enum pdk_teardown_flags { PDK_TEARDOWN_KEEP_BRANCH = 1U << 0 };
 /*
  * Removes directory, registry entry and branch, each attempted, absent is fine; never follows a
- * link. Works from a record alone, also when the directory has gone.
+ * link. Works from a record alone, also when the directory has gone. A branch that cannot be kept
+ * (it lies in the sandbox) or that is checked out elsewhere is PDK_ECONFLICT, before or after the rest.
  */
 int pdk_sandbox_teardown(const struct pdk_sandbox_record *record,
         const struct pdk_repo *repo, const char *lock, unsigned int flags,

@@ -9,17 +9,20 @@ struct pdk_sandbox {
     struct pdk_sandbox_record record;
     const struct pdk_repo *repo; /* borrowed */
     char *lock;
-    char *root;  /* <dir>/tree */
-    char *index; /* <dir>/index: ours */
-    int root_fd; /* held from the start: a root swapped for a link is noticed */
+    char *root;     /* <dir>/tree */
+    char *index;    /* <dir>/index: ours, as of the last capture */
+    char *baseline; /* <dir>/baseline: ours, what dirt is measured against */
+    int root_fd;    /* held from the start: a root swapped for a link is noticed */
 };
 
 struct pdk_backend {
     const char *name;  /* as in mission files */
     const char *claim; /* what may be claimed, as in architecture.md section 3 */
+    bool shares_refs; /* its branch is one of the user's repository, so that it can be kept */
     /*
-     * Required. Makes <dir>/tree with its git directory. Called with nothing there; undoes what it
-     * made when it fails. Sets record.start.
+     * Required. Makes <dir>/tree with its git directory and our index (backends/fill.h). Called with
+     * <dir> made and empty, its own to fill; the dispatcher removes it when this fails, and the
+     * backend undoes what it made elsewhere. Sets record.start.
      */
     int (*materialize)(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
             struct pdk_strv *warnings, struct pdk_err *err);
@@ -32,5 +35,9 @@ struct pdk_backend {
     int (*collect_dirt)(struct pdk_sandbox *sb, struct pdk_vault *vault,
             struct pdk_dirt *out, struct pdk_err *err);
 };
+
+/* Each has one file that defines its table. */
+extern const struct pdk_backend pdk_directory_backend;
+extern const struct pdk_backend pdk_worktree_backend;
 
 #endif
