@@ -67,4 +67,20 @@ const char *pdk_code_name(int code);
 /* The process exit status for a failure with this code (architecture.md section 8). */
 int pdk_exit_status(int code);
 
+/*
+ * Static analyzers look at one file at a time and would take these for functions that may
+ * return 0: tell them. Compilers never see this part.
+ */
+#if defined(__clang_analyzer__) || defined(PDK_ANALYZER)
+static inline int pdk_analyzed(int rc, int known)
+{
+    (void)rc;
+    return known;
+}
+#    define pdk_fail(err, code, ...) pdk_analyzed(pdk_fail(err, code, __VA_ARGS__), code)
+#    define pdk_wrap(...)            pdk_analyzed(pdk_wrap(__VA_ARGS__), PDK_EIO)
+#    define pdk_hint(...)            pdk_analyzed(pdk_hint(__VA_ARGS__), PDK_EIO)
+#    define pdk_fail_nomem(err)      pdk_analyzed(pdk_fail_nomem(err), PDK_ENOMEM)
+#endif
+
 #endif

@@ -77,6 +77,7 @@ endif()
 if(PDK_ANALYZER)
     # This gcc loses memory that moves into an element of an array, and calls it a leak: sanitizers look for those.
     target_compile_options(pdk_flags INTERFACE -O2 -fanalyzer -Wno-analyzer-malloc-leak)
+    target_compile_definitions(pdk_flags INTERFACE PDK_ANALYZER=1)
 endif()
 
 if(PDK_STATIC_AGENT AND (PDK_SANITIZE OR PDK_COVERAGE OR PDK_FUZZ))
