@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,7 +29,7 @@ static int add_hex(struct pdk_strv *tips, const char *text, struct pdk_err *err)
     char hex[HEX + 1] = "";
     struct pdk_oid id;
 
-    (void)strncat(hex, text, HEX);
+    (void)snprintf(hex, sizeof(hex), "%.*s", HEX, text);
     if (!pdk_oid_parse(hex, &id) || strspn(hex, "0") == HEX)
         return 0;
     if (tips->len >= MAX_TIPS)

@@ -222,7 +222,7 @@ int pdk_sandbox_teardown(const struct pdk_sandbox_record *record,
             !be->shares_refs)
         rc = pdk_fail(err, PDK_ECONFLICT, 0,
                 "a '%s' sandbox holds its branch itself: it cannot be kept", be->name);
-    if (rc < 0)
+    if (rc != 0)
         return pdk_wrap(err, "sandbox '%s'", record->id);
     rc = be->teardown(record, repo, lock, flags, err);
     if (pdk_fs_remove_tree(record->dir, rc < 0 ? &second : err) < 0)
