@@ -68,7 +68,7 @@ enum pdk_reason pdk_reason_find(const char *name);
 /* The verdict that a reason goes with. */
 enum pdk_verdict pdk_reason_verdict(enum pdk_reason reason);
 /*
- * The reason for a step of ours that failed with err: a full disk, a cancelation, a lost agent
+ * The reason for a step of ours that failed with err: a full disk, a cancellation, a lost agent
  * where err says so, else `stage` (the reason that belongs to the step).
  */
 enum pdk_reason pdk_reason_of_error(enum pdk_reason stage, const struct pdk_err *err);
