@@ -20,7 +20,7 @@ struct pdk_cli {
     bool json, quiet, verbose;
     bool color;        /* stderr may carry colours */
     struct pdk_repo *repo;
-    struct pdk_state *state_dir;
+    struct pdk_state paths; /* root NULL: not opened */
     struct pdk_store *store;
     struct pdk_vault *vault;
 };
@@ -50,5 +50,7 @@ struct pdk_run_name {
 void pdk_run_name_fini(struct pdk_run_name *name);
 #define PDK_AUTO_RUN_NAME __attribute__((cleanup(pdk_run_name_fini)))
 int pdk_run_name_parse(const char *text, struct pdk_run_name *out, struct pdk_err *err);
+/* The number in a candidate's name "c3"; PDK_EINVAL where it is missing or none. */
+int pdk_run_name_index(const struct pdk_run_name *name, struct pdk_err *err);
 
 #endif

@@ -1,0 +1,450 @@
+/*
+ * A run: base pinned, candidates started as the scheduler says, tasks judged as they end, the
+ * verdict recorded, everything released.
+ */
+#include "orchestrator/engine/engine.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "orchestrator/engine/internal.h"
+#include "promote/select.h"
+#include "store/store.h"
+
+bool pdk_run_stopping(const struct run *run)
+{
+    return run->signals > 0 || run->fatal.code != 0;
+}
+
+/* ---- planning */
+
+static int make_patterns(struct task_run *task, const struct pdk_plan_task *plan,
+        struct pdk_err *err)
+{
+    task->patterns = calloc(plan->verify.checks_len + 1, sizeof(struct pdk_patterns *));
+    if (!task->patterns)
+        return pdk_fail_nomem(err);
+    for (size_t i = 0; i < plan->verify.checks_len; i++)
+        if (pdk_patterns_compile(&plan->verify.checks[i], &task->patterns[i], err) < 0)
+            return pdk_wrap(err, "check '%s'", plan->verify.checks[i].name);
+    return 0;
+}
+
+static int make_tasks(struct run *run, struct pdk_err *err)
+{
+    const struct pdk_plan *plan = run->spec->plan;
+
+    run->tasks = calloc(plan->tasks_len + 1, sizeof(*run->tasks));
+    if (!run->tasks)
+        return pdk_fail_nomem(err);
+    for (size_t i = 0; i < plan->tasks_len; i++) {
+        if (pdk_backend_find(plan->tasks[i].sandbox.backend, &run->tasks[i].backend, err) < 0 ||
+                make_patterns(&run->tasks[i], &plan->tasks[i], err) < 0)
+            return err->code;
+        run->candidates_len += plan->tasks[i].candidates_len;
+    }
+    return 0;
+}
+
+static int name_candidate(struct candidate *c, struct pdk_err *err)
+{
+    bool fleet = c->run->spec->plan->kind == PDK_PLAN_FLEET;
+
+    c->name = pdk_strf("%s%sc%d", fleet ? c->task->id : "", fleet ? "/" : "", c->plan->index);
+    return c->name ? 0 : pdk_fail_nomem(err);
+}
+
+static int make_candidates(struct run *run, struct pdk_err *err)
+{
+    const struct pdk_plan *plan = run->spec->plan;
+    struct candidate *c;
+
+    run->candidates = calloc(run->candidates_len + 1, sizeof(*run->candidates));
+    c = run->candidates;
+    if (!c)
+        return pdk_fail_nomem(err);
+    for (size_t i = 0; i < plan->tasks_len; i++)
+        for (size_t j = 0; j < plan->tasks[i].candidates_len; j++, c++) {
+            c->run = run;
+            c->task = &plan->tasks[i];
+            c->plan = &plan->tasks[i].candidates[j];
+            c->task_place = i;
+            c->place = (size_t)(c - run->candidates);
+            if (name_candidate(c, err) < 0)
+                return err->code;
+        }
+    return 0;
+}
+
+/* Base and seed, once and for all. */
+static int fix_base(struct run *run, struct pdk_err *err)
+{
+    const struct pdk_engine_spec *spec = run->spec;
+
+    if (pdk_repo_resolve(spec->repo, spec->plan->base, &run->base, err) < 0)
+        return err->code;
+    run->start = run->base.tree;
+    if (pdk_vault_open(spec->state->vault, spec->repo->objects, &run->vault, err) < 0)
+        return err->code;
+    if (spec->plan->seed == PDK_SEED_HEAD)
+        return 0;
+    if (pdk_repo_snapshot(spec->repo, run->vault, &run->base, &run->start, err) < 0)
+        return pdk_wrap(err, "taking your uncommitted work along");
+    return 0;
+}
+
+static struct pdk_json *blocking_checks(const struct pdk_plan_task *task)
+{
+    struct pdk_json *names = pdk_json_array();
+
+    for (size_t i = 0; i < task->verify.checks_len; i++)
+        if (task->verify.checks[i].severity == PDK_SEVERITY_BLOCK)
+            (void)pdk_json_append(names, pdk_json_str(task->verify.checks[i].name));
+    return names;
+}
+
+static void record_run_planned(struct run *run)
+{
+    const struct pdk_plan *plan = run->spec->plan;
+    struct pdk_json *body = pdk_json_object();
+
+    (void)pdk_json_set_str(body, "kind", plan->kind == PDK_PLAN_FLEET ? "fleet" : "mission");
+    (void)pdk_json_set_str(body, "mission", plan->id);
+    (void)pdk_json_set_str(body, "title", plan->title);
+    (void)pdk_json_set(body, "base", pdk_record_base(&run->base));
+    (void)pdk_json_set_str(
+            body, "seed_tree", plan->seed == PDK_SEED_WORKTREE ? run->start.hex : NULL);
+    (void)pdk_json_set_int(body, "max_concurrent", plan->max_concurrent);
+    (void)pdk_json_set(body, "plan", pdk_json_ref(run->spec->plan_json));
+    pdk_record(run, PDK_EVENT_RUN_PLANNED, NULL, body);
+}
+
+static void record_task_planned(struct run *run, size_t place)
+{
+    const struct pdk_plan_task *task = &run->spec->plan->tasks[place];
+    struct pdk_json *body = pdk_json_object();
+
+    (void)pdk_json_set_int(body, "index", (int64_t)place);
+    (void)pdk_json_set(body, "needs",
+            pdk_json_strv((const char *const *)task->needs.items, task->needs.len));
+    (void)pdk_json_set_bool(body, "allow_empty", task->allow_empty);
+    (void)pdk_json_set(body, "checks", blocking_checks(task));
+    pdk_record_task(run, PDK_EVENT_TASK_PLANNED, task->id, body);
+}
+
+static void record_candidate_planned(struct run *run, const struct candidate *c)
+{
+    struct pdk_json *body = pdk_json_object(), *matrix = pdk_json_object();
+
+    for (size_t i = 0; i < c->plan->matrix.len; i++)
+        (void)pdk_json_set_str(
+                matrix, c->plan->matrix.items[i].key, c->plan->matrix.items[i].value);
+    (void)pdk_json_set(body, "checks", blocking_checks(c->task));
+    (void)pdk_json_set_bool(body, "allow_empty", c->task->allow_empty);
+    (void)pdk_json_set(body, "matrix", matrix);
+    (void)pdk_json_set_str(body, "backend", c->task->sandbox.backend);
+    pdk_record(run, PDK_EVENT_CANDIDATE_PLANNED, c, body);
+}
+
+static void record_plan(struct run *run)
+{
+    struct pdk_json *body = pdk_json_object();
+
+    record_run_planned(run);
+    for (size_t i = 0; i < run->spec->plan->tasks_len; i++)
+        record_task_planned(run, i);
+    for (size_t i = 0; i < run->candidates_len; i++)
+        record_candidate_planned(run, &run->candidates[i]);
+    (void)pdk_json_set_int(body, "pid", getpid());
+    pdk_record(run, PDK_EVENT_RUN_STARTED, NULL, body);
+}
+
+/* The log of the plan is one transaction. */
+static int commit_plan(struct run *run, struct pdk_err *err)
+{
+    if (pdk_store_begin(run->spec->store, err) < 0)
+        return err->code;
+    record_plan(run);
+    if (run->fatal.code != 0) {
+        pdk_store_rollback(run->spec->store);
+        *err = run->fatal;
+        return err->code;
+    }
+    return pdk_store_commit(run->spec->store, err);
+}
+
+/* ---- tasks */
+
+static void fill_summary(struct pdk_select_candidate *out, const struct candidate *c)
+{
+    out->index = c->plan->index;
+    out->passed = c->judgement.verdict == PDK_VERDICT_PASS;
+    out->changed = c->tree.hex[0] && !pdk_oid_equal(&c->tree, &c->run->start);
+    out->allow_empty = c->task->allow_empty;
+    out->files = (int64_t)c->diff.len;
+    out->lines = c->diff.added + c->diff.deleted;
+}
+
+static int choose(struct run *run, size_t place, struct pdk_err *err)
+{
+    const struct pdk_plan_task *task = &run->spec->plan->tasks[place];
+    PDK_AUTO_FREE struct pdk_select_candidate *all =
+            calloc(task->candidates_len + 1, sizeof(*all));
+    struct pdk_selection selection = { 0 };
+    size_t n = 0;
+
+    if (!all)
+        return pdk_fail_nomem(err);
+    for (size_t i = 0; i < run->candidates_len; i++)
+        if (run->candidates[i].task_place == place)
+            fill_summary(&all[n++], &run->candidates[i]);
+    if (pdk_select(&task->select, all, n, &selection, err) < 0)
+        return err->code;
+    run->tasks[place].winner = selection.winner;
+    pdk_selection_fini(&selection);
+    return 0;
+}
+
+static void judge_task(struct run *run, size_t place)
+{
+    const struct pdk_plan_task *plan = &run->spec->plan->tasks[place];
+    struct task_run *task = &run->tasks[place];
+    struct pdk_json *body = pdk_json_object();
+    struct pdk_err err = PDK_ERR_INIT;
+
+    if (pdk_fold_task(run->fold, plan->id, &task->judgement, &err) < 0 ||
+            choose(run, place, &err) < 0)
+        run->fatal = err;
+    (void)pdk_json_set_str(body, "verdict", pdk_verdict_name(task->judgement.verdict));
+    (void)pdk_json_set_str(body, "reason",
+            task->judgement.reason ? pdk_reason_name(task->judgement.reason) : NULL);
+    if (task->winner > 0)
+        (void)pdk_json_set_int(body, "winner", task->winner);
+    pdk_record_task(run, PDK_EVENT_TASK_JUDGED, plan->id, body);
+    pdk_sched_judged(run->sched, place, task->judgement.verdict == PDK_VERDICT_PASS);
+}
+
+/* Tasks that will never start have a verdict as well. */
+static void judge_skipped(struct run *run)
+{
+    for (size_t i = 0; i < run->spec->plan->tasks_len; i++) {
+        struct pdk_json *body;
+        size_t by;
+
+        if (pdk_sched_task_state(run->sched, i) != PDK_SCHED_SKIPPED)
+            continue;
+        by = pdk_sched_skipped_by(run->sched, i);
+        body = pdk_json_object();
+        (void)pdk_json_set_str(body, "verdict", pdk_verdict_name(PDK_VERDICT_ABSTAIN));
+        (void)pdk_json_set_str(body, "reason",
+                pdk_reason_name(by == (size_t)-1 ? PDK_REASON_CANCELED : PDK_REASON_SKIPPED));
+        if (by != (size_t)-1)
+            (void)pdk_json_set_str(body, "skipped_by", run->spec->plan->tasks[by].id);
+        pdk_record_task(run, PDK_EVENT_TASK_JUDGED, run->spec->plan->tasks[i].id, body);
+    }
+}
+
+/* ---- running */
+
+static void start_ready(struct run *run)
+{
+    struct pdk_sched_unit unit;
+
+    while (pdk_sched_next(run->sched, &unit)) {
+        size_t place = unit.candidate;
+
+        for (size_t i = 0; i < unit.task; i++)
+            place += run->spec->plan->tasks[i].candidates_len;
+        pdk_candidate_start(&run->candidates[place]);
+    }
+}
+
+static void stop_watching(struct run *run)
+{
+    if (uv_is_closing((uv_handle_t *)&run->tick))
+        return;
+    uv_close((uv_handle_t *)&run->on_int, NULL);
+    uv_close((uv_handle_t *)&run->on_term, NULL);
+    uv_close((uv_handle_t *)&run->tick, NULL);
+}
+
+void pdk_run_candidate_ended(struct run *run, struct candidate *c)
+{
+    if (pdk_sched_ended(run->sched, c->task_place))
+        judge_task(run, c->task_place);
+    if (run->fatal.code != 0)
+        pdk_sched_cancel(run->sched);
+    start_ready(run);
+    if (pdk_sched_idle(run->sched))
+        stop_watching(run);
+}
+
+static void run_on_signal(uv_signal_t *handle, int signum)
+{
+    struct run *run = handle->data;
+
+    run->signal = run->signal ? run->signal : signum;
+    run->signals++;
+    pdk_sched_cancel(run->sched);
+    for (size_t i = 0; i < run->candidates_len; i++)
+        if (run->candidates[i].attempt > 0 && run->candidates[i].state < PDK_CANDIDATE_JUDGED)
+            pdk_candidate_interrupt(&run->candidates[i], run->signals > 1);
+    if (pdk_sched_idle(run->sched))
+        stop_watching(run);
+}
+
+static void run_on_tick(uv_timer_t *timer)
+{
+    struct run *run = timer->data;
+
+    run->spec->listener.on_tick(pdk_clock_ms(), run->spec->listener.user);
+}
+
+static void watch(struct run *run)
+{
+    /* None of these can fail on a fresh loop with valid signals. */
+    (void)uv_signal_init(&run->loop, &run->on_int);
+    (void)uv_signal_init(&run->loop, &run->on_term);
+    (void)uv_timer_init(&run->loop, &run->tick);
+    run->on_int.data = run->on_term.data = run->tick.data = run;
+    (void)uv_signal_start(&run->on_int, run_on_signal, SIGINT);
+    (void)uv_signal_start(&run->on_term, run_on_signal, SIGTERM);
+    if (run->spec->listener.on_tick)
+        (void)uv_timer_start(&run->tick, run_on_tick, 100, 100);
+}
+
+/* ---- the end */
+
+static bool shall_keep(const struct run *run, const struct candidate *c)
+{
+    switch (run->spec->plan->keep) {
+    case PDK_KEEP_ALL:
+        return true;
+    case PDK_KEEP_FAILED:
+        return c->judgement.verdict != PDK_VERDICT_PASS;
+    case PDK_KEEP_WINNER:
+        return run->tasks[c->task_place].winner == c->plan->index;
+    case PDK_KEEP_NONE:
+        break;
+    }
+    return false;
+}
+
+static void release_kept(struct run *run)
+{
+    const struct pdk_engine_spec *spec = run->spec;
+
+    for (size_t i = 0; i < run->candidates_len; i++) {
+        struct candidate *c = &run->candidates[i];
+        struct pdk_err err = PDK_ERR_INIT;
+
+        if (!c->kept.id || shall_keep(run, c))
+            continue;
+        (void)pdk_sandbox_teardown(&c->kept, spec->repo, spec->state->registry_lock, 0, &err);
+        pdk_record_released(c, c->kept.id, &err);
+    }
+}
+
+static void record_end(struct run *run, struct pdk_engine_result *out)
+{
+    struct pdk_json *body = pdk_json_object();
+
+    pdk_fold_run(run->fold, &out->judgement);
+    if (run->spec->plan->kind == PDK_PLAN_MISSION)
+        out->winner = run->tasks[0].winner;
+    out->signal = run->signal;
+    (void)pdk_json_set_str(body, "verdict", pdk_verdict_name(out->judgement.verdict));
+    (void)pdk_json_set_str(body, "reason",
+            out->judgement.reason ? pdk_reason_name(out->judgement.reason) : NULL);
+    if (out->winner > 0)
+        (void)pdk_json_set_int(body, "winner", out->winner);
+    (void)pdk_json_set_bool(body, "canceled", run->signals > 0);
+    (void)pdk_json_set_int(body, "peak_concurrent", pdk_sched_peak(run->sched));
+    (void)pdk_json_set_int(body, "duration_ms", pdk_clock_ms() - run->started_ms);
+    pdk_record(run, PDK_EVENT_RUN_ENDED, NULL, body);
+}
+
+static void run_fini(struct run *run)
+{
+    for (size_t i = 0; run->candidates && i < run->candidates_len; i++)
+        pdk_candidate_fini(&run->candidates[i]);
+    free(run->candidates);
+    for (size_t i = 0; run->tasks && i < run->spec->plan->tasks_len; i++) {
+        for (size_t j = 0; run->tasks[i].patterns && j < run->spec->plan->tasks[i].verify.checks_len;
+                j++)
+            pdk_patterns_free(run->tasks[i].patterns[j]);
+        free(run->tasks[i].patterns);
+    }
+    free(run->tasks);
+    while (run->memos) {
+        struct tree_memo *gone = run->memos;
+
+        run->memos = gone->next;
+        pdk_json_free(gone->outcomes);
+        free(gone);
+    }
+    pdk_sched_free(run->sched);
+    pdk_fold_free(run->fold);
+    pdk_vault_close(run->vault);
+}
+
+static int prepare(struct run *run, struct pdk_err *err)
+{
+    const struct pdk_engine_spec *spec = run->spec;
+
+    run->fold = pdk_fold_new();
+    if (!run->fold)
+        return pdk_fail_nomem(err);
+    if (make_tasks(run, err) < 0 || make_candidates(run, err) < 0 ||
+            pdk_sched_new(spec->plan, spec->plan->max_concurrent, &run->sched, err) < 0)
+        return err->code;
+    return fix_base(run, err);
+}
+
+/* On the loop, from the first candidate to the last. */
+static void carry_out(struct run *run, struct pdk_engine_result *out)
+{
+    watch(run);
+    start_ready(run);
+    if (pdk_sched_idle(run->sched))
+        stop_watching(run);
+    (void)uv_run(&run->loop, UV_RUN_DEFAULT);
+    judge_skipped(run);
+    release_kept(run);
+    record_end(run, out);
+}
+
+int pdk_engine_run(
+        const struct pdk_engine_spec *spec, struct pdk_engine_result *out, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *pin = pdk_strf("run/%s", spec->run);
+    struct run run = { .spec = spec, .started_ms = pdk_clock_ms() };
+    struct pdk_err unpin = PDK_ERR_INIT;
+    int rc = pin ? prepare(&run, err) : pdk_fail_nomem(err);
+
+    if (rc == 0 && run.base.commit.hex[0])
+        rc = pdk_repo_pin(spec->repo, pin, &run.base.commit, err);
+    if (rc == 0)
+        rc = commit_plan(&run, err);
+    if (rc == 0 && uv_loop_init(&run.loop) < 0)
+        rc = pdk_fail(err, PDK_EIO, 0, "cannot make an event loop");
+    if (rc == 0) {
+        carry_out(&run, out);
+        if (uv_loop_close(&run.loop) != 0)
+            run.fatal.code = run.fatal.code
+                    ? run.fatal.code
+                    : pdk_fail(&run.fatal, PDK_EBUG, 0, "handles are left on the loop");
+        if (run.fatal.code != 0) {
+            *err = run.fatal;
+            rc = err->code;
+        }
+    }
+    if (pin && run.base.commit.hex[0])
+        (void)pdk_repo_unpin(spec->repo, pin, &unpin); /* gc finds a pin without its run */
+    run_fini(&run);
+    return rc;
+}

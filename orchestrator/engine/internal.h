@@ -1,0 +1,147 @@
+/*
+ * What the files of the engine share: the run and its candidates. Loop thread only.
+ *
+ * engine.c owns the run and starts candidates; candidate.c moves one through its life;
+ * verification.c runs checks on a tree; record.c is the one door to the event log.
+ */
+#ifndef PDK_ORCHESTRATOR_ENGINE_INTERNAL_H
+#define PDK_ORCHESTRATOR_ENGINE_INTERNAL_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "base/error.h"
+#include "orchestrator/engine/engine.h"
+#include "orchestrator/engine/scheduler.h"
+#include "orchestrator/engine/session.h"
+#include "store/event.h"
+#include "store/state.h"
+#include "trees/diff.h"
+#include "trees/vault.h"
+#include "verify/evidence.h"
+
+struct run;
+struct verification;
+
+/* One candidate. Fields of an attempt are reset when another one starts. */
+struct candidate {
+    struct run *run;
+    const struct pdk_plan_task *task;
+    const struct pdk_plan_candidate *plan;
+    size_t task_place; /* of its task in the plan */
+    size_t place;      /* 0… over the whole run */
+    char *name;        /* "c1", "task/c1" */
+    enum pdk_candidate_state state;
+    int attempt;
+    char *attempt_id;
+    char *logs;      /* directory of its output */
+    char *objective; /* file; NULL: none */
+    char stage[72];  /* the command under way, for the eye */
+    int64_t started_ms, ended_ms;
+    bool canceled;
+
+    struct pdk_session *session; /* the mission's; NULL when there is none */
+    size_t setup_at;
+    struct pdk_oid baseline; /* the tree that the mission found */
+    struct pdk_capture capture;
+    struct pdk_oid tree; /* the result: base or seed with its changes; "" before */
+    struct pdk_diff diff;
+    bool failed, retriable; /* the attempt cannot be judged by its checks alone */
+
+    struct pdk_sandbox_record kept; /* a working copy that outlives the attempt; id NULL: none */
+    struct verification *verification;
+    struct candidate *next_waiting; /* for the same tree's verification */
+    struct pdk_judgement judgement;
+};
+
+/* What the checks of a task said about one tree: verified once, whoever made it. */
+struct tree_memo {
+    size_t task_place;
+    struct pdk_oid tree;
+    bool busy;                 /* somebody verifies it now */
+    bool done;                 /* outcomes hold for everybody */
+    struct pdk_json *outcomes; /* bodies of check.ended */
+    struct candidate *waiting;
+    struct tree_memo *next;
+};
+
+struct task_run {
+    const struct pdk_backend *backend;
+    struct pdk_patterns **patterns; /* one a check; NULL for a manual one */
+    struct pdk_judgement judgement;
+    int winner;
+};
+
+struct run {
+    const struct pdk_engine_spec *spec;
+    uv_loop_t loop;
+    uv_signal_t on_int, on_term;
+    uv_timer_t tick;
+    struct pdk_sched *sched;
+    struct pdk_fold *fold;
+    struct pdk_vault *vault; /* of the loop thread */
+    struct pdk_base base;
+    struct pdk_oid start; /* the tree that candidates start from: base's or the seed */
+    struct task_run *tasks;
+    struct candidate *candidates;
+    size_t candidates_len;
+    struct tree_memo *memos;
+    int64_t started_ms;
+    int signal, signals; /* which one came first, how many */
+    struct pdk_err fatal; /* the store failed: nothing new starts */
+};
+
+/* ---- record.c */
+
+/*
+ * Records one event and folds it; body is taken. A failure ends the run (run->fatal) and is not
+ * returned: the caller goes on to release what it holds.
+ */
+void pdk_record(struct run *run, enum pdk_event_type type, const struct candidate *c,
+        struct pdk_json *body);
+void pdk_record_task(
+        struct run *run, enum pdk_event_type type, const char *task, struct pdk_json *body);
+void pdk_record_warnings(struct candidate *c, const struct pdk_strv *warnings);
+void pdk_record_intent(struct candidate *c, const char *id, const char *dir, const char *purpose,
+        const struct pdk_oid *tree);
+void pdk_record_made(struct candidate *c, struct pdk_session *session);
+/* The end of a session's sandbox: released, or what was left behind. */
+void pdk_record_released(struct candidate *c, const char *id, const struct pdk_err *why);
+struct pdk_json *pdk_record_base(const struct pdk_base *base);
+
+/* ---- commands.c */
+
+/* Starts a command of the candidate in a session: recorded, with its environment. */
+void pdk_start_command(struct candidate *c, struct pdk_session *session,
+        const struct pdk_command *command, const char *stage, const char *log, int64_t timeout_ms,
+        const struct pdk_exec_handlers *handlers, void *user);
+void pdk_record_command_end(struct candidate *c, const char *stage,
+        const struct pdk_exec_result *result, const struct pdk_err *why);
+int pdk_session_for(struct candidate *c, const char *suffix, const struct pdk_oid *tree,
+        const char *purpose, struct pdk_session **out, struct pdk_err *err);
+
+/* ---- candidate.c */
+
+void pdk_candidate_start(struct candidate *c);
+void pdk_candidate_interrupt(struct candidate *c, bool at_once);
+void pdk_candidate_show(struct candidate *c, const char *stage); /* tells the listener */
+void pdk_candidate_fini(struct candidate *c);
+
+/* ---- verification.c */
+
+/*
+ * Checks the candidate's tree: in its session where given, else in a fresh sandbox. Every check is
+ * recorded. done comes once; whole: each check ran to an end that holds for this tree.
+ */
+int pdk_verification_start(struct candidate *c, struct pdk_session *same,
+        void (*done)(struct candidate *c, bool whole, struct pdk_json *outcomes),
+        struct pdk_err *err);
+void pdk_verification_stop(struct verification *v, bool at_once);
+
+/* ---- engine.c */
+
+/* The candidate has ended and holds nothing any more. */
+void pdk_run_candidate_ended(struct run *run, struct candidate *c);
+bool pdk_run_stopping(const struct run *run); /* interrupted, or the store failed */
+
+#endif
