@@ -1,0 +1,135 @@
+/* `paddock doctor`: what this host can do, as probed now, and what may be claimed of it. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "backends/backend.h"
+#include "base/json.h"
+#include "orchestrator/cli/commands.h"
+#include "orchestrator/cli/context.h"
+#include "process/env.h"
+#include "process/run.h"
+#include "sandbox/agent_path.h"
+
+struct probe_list {
+    struct pdk_json *items;
+    int failed;
+};
+
+/* detail is borrowed; problem NULL means that it works. */
+static void add(struct probe_list *list, const char *name, const char *detail,
+        const struct pdk_err *problem)
+{
+    struct pdk_json *item = pdk_json_object();
+
+    (void)pdk_json_set_str(item, "name", name);
+    (void)pdk_json_set_bool(item, "ok", problem == NULL);
+    (void)pdk_json_set_str(item, "detail", problem ? problem->msg : detail);
+    (void)pdk_json_set_str(
+            item, "hint", problem && problem->hint[0] ? problem->hint : NULL);
+    (void)pdk_json_append(list->items, item);
+    list->failed += problem != NULL;
+}
+
+static void probe_kernel(struct probe_list *list)
+{
+    struct utsname name;
+    PDK_AUTO_FREE char *text = NULL;
+
+    if (uname(&name) < 0)
+        return;
+    text = pdk_strf("%s %s %s", name.sysname, name.release, name.machine);
+    add(list, "kernel", text ? text : "", NULL);
+}
+
+static void probe_git(struct probe_list *list)
+{
+    const char *argv[] = { "git", "--version", NULL };
+    PDK_AUTO_RUN_RESULT struct pdk_run_result result = { 0 };
+    PDK_AUTO_STRV struct pdk_strv env = PDK_STRV_INIT;
+    struct pdk_run_spec spec = { .argv = argv };
+    struct pdk_err err = PDK_ERR_INIT;
+
+    pdk_env_base(&env);
+    spec.envp = (const char *const *)env.items;
+    if (pdk_strv_ok(&env, &err) < 0 || pdk_run_ok(&spec, &result, &err) < 0) {
+        (void)pdk_hint(&err, "install git");
+        add(list, "git", NULL, &err);
+        return;
+    }
+    if (result.out.len > 0 && result.out.data[result.out.len - 1] == '\n')
+        result.out.data[result.out.len - 1] = '\0';
+    add(list, "git", pdk_buf_str(&result.out), NULL);
+}
+
+static void probe_agent(struct probe_list *list)
+{
+    PDK_AUTO_FREE char *path = NULL;
+    struct pdk_err err = PDK_ERR_INIT;
+
+    if (pdk_agent_path(&path, &err) < 0)
+        add(list, "agent", NULL, &err);
+    else
+        add(list, "agent", path, NULL);
+}
+
+static void probe_repository(struct pdk_cli *cli, struct probe_list *list)
+{
+    struct pdk_err err = PDK_ERR_INIT;
+
+    if (pdk_cli_open_repo(cli, &err) < 0) {
+        add(list, "repository", NULL, &err);
+        return;
+    }
+    add(list, "repository", cli->repo->root, NULL);
+    if (pdk_cli_open_vault(cli, &err) < 0 || pdk_store_check(cli->store, &err) < 0)
+        add(list, "state", NULL, &err);
+    else
+        add(list, "state", cli->paths.dir, NULL);
+}
+
+static void probe_backends(struct probe_list *list)
+{
+    for (size_t i = 0; i < pdk_backend_count(); i++) {
+        const struct pdk_backend *be = pdk_backend_at(i);
+        PDK_AUTO_FREE char *name = pdk_strf("backend %s", pdk_backend_name(be));
+
+        add(list, name ? name : "backend", pdk_backend_claim(be), NULL);
+    }
+}
+
+static void print_list(const struct probe_list *list)
+{
+    for (size_t i = 0; i < pdk_json_len(list->items); i++) {
+        const struct pdk_json *item = pdk_json_at(list->items, i);
+
+        printf("%-3s %-22s %s\n", pdk_json_get_bool(item, "ok", false) ? "ok" : "no",
+                pdk_json_get_str(item, "name", ""), pdk_json_get_str(item, "detail", ""));
+        if (pdk_json_get_str(item, "hint", NULL))
+            printf("    hint: %s\n", pdk_json_get_str(item, "hint", ""));
+    }
+}
+
+int pdk_command_doctor(struct pdk_cli *cli, const struct pdk_args *args)
+{
+    PDK_AUTO_JSON struct pdk_json *items = pdk_json_array();
+    struct probe_list list = { .items = items };
+    struct pdk_json *doc;
+    int status;
+
+    (void)args;
+    probe_kernel(&list);
+    probe_git(&list);
+    probe_agent(&list);
+    probe_repository(cli, &list);
+    probe_backends(&list);
+    if (!cli->json) {
+        print_list(&list);
+        printf("execution isolation: none (commands run on this host)\n");
+        return list.failed ? 4 : 0;
+    }
+    doc = pdk_cli_listing(pdk_take_ptr(&items));
+    (void)pdk_json_set_str(doc, "claim", "none: commands run on this host, unconfined");
+    status = pdk_cli_print(cli, doc);
+    return list.failed ? 4 : status;
+}

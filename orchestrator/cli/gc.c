@@ -1,0 +1,115 @@
+/*
+ * `paddock gc`: removes what ended runs left behind, proven by the record and the run's lock, never
+ * by looking at directories. A run that a process still drives is left alone; working copies that
+ * --keep left are removed (their trees stay in the vault).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "orchestrator/cli/commands.h"
+#include "orchestrator/cli/follow.h"
+#include "orchestrator/cli/sandbox.h"
+#include "store/event.h"
+
+struct sweep {
+    struct pdk_json *items;
+    bool dry_run;
+    int failed;
+};
+
+static void note(struct sweep *s, const struct pdk_sandbox_row *row, const char *what,
+        const char *detail)
+{
+    struct pdk_json *item = pdk_json_object();
+
+    (void)pdk_json_set_str(item, "sandbox", row->id);
+    (void)pdk_json_set_str(item, "run", row->run);
+    (void)pdk_json_set_str(item, "action", what);
+    (void)pdk_json_set_bytes(item, "detail", detail, strlen(detail));
+    (void)pdk_json_append(s->items, item);
+}
+
+static int remove_one(
+        struct pdk_cli *cli, const struct pdk_sandbox_row *row, struct pdk_err *err)
+{
+    struct pdk_sandbox_record record = { 0 };
+    struct pdk_json *body;
+    int rc = pdk_named_record(row, &record, err);
+
+    if (rc == 0)
+        rc = pdk_sandbox_teardown(&record, cli->repo, cli->paths.registry_lock, 0, err);
+    pdk_sandbox_record_fini(&record);
+    if (rc < 0)
+        return rc;
+    body = pdk_json_object();
+    (void)pdk_json_set_str(body, "id", row->id);
+    return pdk_named_event(cli, row, PDK_EVENT_SANDBOX_RELEASED, body, err);
+}
+
+static void sweep_one(struct pdk_cli *cli, struct sweep *s, const struct pdk_sandbox_row *row)
+{
+    struct pdk_err err = PDK_ERR_INIT;
+
+    if (pdk_follow_is_live(cli, row->run)) {
+        note(s, row, "kept", "its run is live");
+    } else if (s->dry_run) {
+        note(s, row, "would remove", row->dir);
+    } else if (remove_one(cli, row, &err) < 0) {
+        note(s, row, "failed", err.msg);
+        s->failed++;
+    } else {
+        note(s, row, "removed", row->dir);
+    }
+}
+
+/* A base stays pinned only while its run lives. */
+static void unpin_ended(struct pdk_cli *cli, const struct pdk_run_rows *runs)
+{
+    for (size_t i = 0; i < runs->len; i++) {
+        PDK_AUTO_FREE char *pin = pdk_strf("run/%s", runs->items[i].id);
+        struct pdk_err ignored = PDK_ERR_INIT;
+
+        if (pin && strcmp(runs->items[i].state, "ended") != 0 &&
+                !pdk_follow_is_live(cli, runs->items[i].id))
+            (void)pdk_repo_unpin(cli->repo, pin, &ignored); /* the next sweep tries again */
+    }
+}
+
+static int print_sweep(struct pdk_cli *cli, struct sweep *s)
+{
+    size_t n = pdk_json_len(s->items);
+
+    if (cli->json) {
+        int status = pdk_cli_print(cli, pdk_cli_listing(pdk_json_ref(s->items)));
+
+        return s->failed ? 4 : status;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct pdk_json *item = pdk_json_at(s->items, i);
+
+        printf("%s %s: %s\n", pdk_json_get_str(item, "action", ""),
+                pdk_json_get_str(item, "sandbox", ""), pdk_json_get_str(item, "detail", ""));
+    }
+    pdk_cli_say(cli, "%zu sandboxes looked at, %d could not be removed\n", n, s->failed);
+    return s->failed ? 4 : 0;
+}
+
+int pdk_command_gc(struct pdk_cli *cli, const struct pdk_args *args)
+{
+    PDK_AUTO_SANDBOX_ROWS struct pdk_sandbox_rows rows = { NULL, 0 };
+    PDK_AUTO_RUN_ROWS struct pdk_run_rows runs = { NULL, 0 };
+    PDK_AUTO_JSON struct pdk_json *items = pdk_json_array();
+    struct sweep s = { .items = items, .dry_run = pdk_args_has(args, "dry-run") };
+    struct pdk_err err = PDK_ERR_INIT;
+
+    if (pdk_cli_open_store(cli, &err) < 0 ||
+            pdk_store_sandboxes(cli->store, PDK_SANDBOXES_LEFTOVERS, &rows, &err) < 0 ||
+            pdk_store_runs(cli->store, 0, &runs, &err) < 0)
+        return pdk_cli_fail(cli, &err);
+    for (size_t i = 0; i < rows.len; i++)
+        sweep_one(cli, &s, &rows.items[i]);
+    if (!s.dry_run)
+        unpin_ended(cli, &runs);
+    return print_sweep(cli, &s);
+}
