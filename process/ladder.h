@@ -31,6 +31,7 @@ struct pdk_ladder {
     struct pdk_graces graces;
     enum pdk_ladder_state state;
     int64_t until_ms; /* when the present step ends */
+    bool started;
 };
 
 /* Starts it at its first step (or at KILL at once). No effect when it is already further. */
@@ -39,7 +40,8 @@ void pdk_ladder_start(
 void pdk_ladder_now(struct pdk_ladder *l, int64_t now_ms); /* straight to KILL */
 /*
  * Moves on when its time has come and returns the signal to send now, or 0. KILL is returned
- * again on each call in state KILL (a fork bomb needs more than one). *wait_ms: when to ask next.
+ * again on each call in state KILL (a fork bomb needs more than one). *wait_ms: when to ask next at
+ * the latest; -1 where there is nothing to wait for.
  */
 int pdk_ladder_step(struct pdk_ladder *l, int64_t now_ms, int64_t *wait_ms);
 

@@ -32,7 +32,7 @@ struct pdk_proc_handlers {
 
 /*
  * spec's fds: -1 means a pipe of ours for 1 and 2, and for 0 as well when want_stdin.
- * After the exit of the child the outputs get drain_ms to reach their end (a stray grandchild may
+ * After the exit of the child the outputs get a second to reach their end (a stray grandchild may
  * hold them open).
  */
 int pdk_proc_start(struct uv_loop_s *loop, const struct pdk_spawn_spec *spec,

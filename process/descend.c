@@ -1,0 +1,174 @@
+#include "process/descend.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/error.h"
+#include "base/fs.h"
+#include "base/str.h"
+
+struct entry {
+    pid_t pid, parent;
+    bool alive;  /* no zombie */
+    bool ours;   /* a descendant of this process */
+};
+
+struct table {
+    struct entry *items;
+    size_t len, cap;
+};
+
+int pdk_descend_adopt(struct pdk_err *err)
+{
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        return pdk_fail(err, PDK_EIO, errno, "cannot become the reaper of descendants");
+    return 0;
+}
+
+static int add_entry(struct table *t, const struct entry *entry, struct pdk_err *err)
+{
+    if (t->len == t->cap) {
+        size_t cap = t->cap ? t->cap * 2 : 256;
+        struct entry *grown = reallocarray(t->items, cap, sizeof(*grown));
+
+        if (!grown)
+            return pdk_fail_nomem(err);
+        t->items = grown;
+        t->cap = cap;
+    }
+    t->items[t->len++] = *entry;
+    return 0;
+}
+
+/* State and parent from /proc/PID/stat; false for a process that has just gone. */
+static bool read_entry(const char *name, struct entry *out)
+{
+    PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
+    char path[64], state = 0;
+    const char *after;
+    int parent = 0;
+
+    (void)snprintf(path, sizeof(path), "/proc/%.20s/stat", name);
+    if (pdk_fs_read(path, 4096, &text, NULL) < 0)
+        return false;
+    /* The name stands in parentheses and may hold anything, parentheses too. */
+    after = strrchr(pdk_buf_str(&text), ')');
+    if (!after || sscanf(after + 1, " %c %d", &state, &parent) != 2)
+        return false;
+    *out = (struct entry){ .pid = (pid_t)strtol(name, NULL, 10), .parent = parent,
+        .alive = state != 'Z' && state != 'X' };
+    return true;
+}
+
+static int scan(struct table *t, struct pdk_err *err)
+{
+    PDK_AUTO_DIR DIR *proc = opendir("/proc");
+    const struct dirent *name;
+
+    if (!proc)
+        return pdk_fail(err, PDK_EIO, errno, "cannot open /proc");
+    while ((name = readdir(proc))) {
+        struct entry entry;
+
+        if (name->d_name[0] < '1' || name->d_name[0] > '9' || !read_entry(name->d_name, &entry))
+            continue;
+        if (add_entry(t, &entry, err) < 0)
+            return err ? err->code : PDK_ENOMEM;
+    }
+    return 0;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    pid_t x = ((const struct entry *)a)->pid, y = ((const struct entry *)b)->pid;
+
+    return (x > y) - (x < y);
+}
+
+static struct entry *find_entry(const struct table *t, pid_t pid)
+{
+    struct entry key = { .pid = pid };
+
+    return bsearch(&key, t->items, t->len, sizeof(*t->items), by_pid);
+}
+
+/* Marks descendants, pass after pass: a table read while processes fork has no useful order. */
+static void mark_ours(struct table *t)
+{
+    pid_t self = getpid();
+    bool more = true;
+
+    qsort(t->items, t->len, sizeof(*t->items), by_pid);
+    while (more) {
+        more = false;
+        for (size_t i = 0; i < t->len; i++) {
+            struct entry *e = &t->items[i];
+            const struct entry *up = e->ours ? NULL : find_entry(t, e->parent);
+
+            if (e->ours || (e->parent != self && !(up && up->ours)))
+                continue;
+            e->ours = true;
+            more = true;
+        }
+    }
+}
+
+static int read_table(struct table *t, struct pdk_err *err)
+{
+    if (scan(t, err) < 0) {
+        free(t->items);
+        return err ? err->code : PDK_EIO;
+    }
+    mark_ours(t);
+    return 0;
+}
+
+int pdk_descend_count(struct pdk_err *err)
+{
+    struct table t = { NULL, 0, 0 };
+    int n = 0;
+
+    if (read_table(&t, err) < 0)
+        return err ? err->code : PDK_EIO;
+    for (size_t i = 0; i < t.len; i++)
+        n += t.items[i].ours && t.items[i].alive;
+    free(t.items);
+    return n;
+}
+
+int pdk_descend_signal(int sig, struct pdk_err *err)
+{
+    struct table t = { NULL, 0, 0 };
+    int n = 0;
+
+    /* As init of a namespace the kernel sends to all of them at once, and misses nobody. */
+    if (getpid() == 1 && kill(-1, sig) < 0 && errno != ESRCH)
+        return pdk_fail(err, PDK_EIO, errno, "cannot signal the namespace");
+    if (read_table(&t, err) < 0)
+        return err ? err->code : PDK_EIO;
+    for (size_t i = 0; i < t.len; i++) {
+        if (!t.items[i].ours || !t.items[i].alive)
+            continue;
+        n++;
+        if (getpid() != 1)
+            (void)kill(t.items[i].pid, sig); /* gone meanwhile, or next time */
+    }
+    free(t.items);
+    return n;
+}
+
+bool pdk_descend_none(void)
+{
+    siginfo_t info;
+
+    /* WNOWAIT: what has ended is left for its owner to reap, and still counts as a child. */
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+}
