@@ -1,0 +1,386 @@
+/* The fold of verdict.h: what the events of one run say of each candidate so far. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "store/event.h"
+#include "verify/verdict.h"
+
+/* One finding of an attempt; of several of a kind the one with the lowest rank stands. */
+struct finding {
+    bool set;
+    int64_t rank;
+    enum pdk_reason reason;
+    char detail[256];
+};
+
+struct candidate {
+    size_t task; /* index */
+    int index;
+    int attempt;
+    bool allow_empty;
+    struct pdk_strv checks; /* names of the blocking checks */
+
+    /* Of the present attempt. */
+    struct pdk_strv ended; /* names of those that ended */
+    struct finding failed, abstained, broken;
+    bool captured, changed;
+    int64_t leaked;
+};
+
+struct task {
+    char *id;
+    bool allow_empty;
+};
+
+struct pdk_fold {
+    struct task *tasks;
+    size_t tasks_len;
+    struct candidate *candidates; /* in the order in which they were planned */
+    size_t candidates_len;
+};
+
+struct pdk_fold *pdk_fold_new(void)
+{
+    return calloc(1, sizeof(struct pdk_fold));
+}
+
+void pdk_fold_free(struct pdk_fold *fold)
+{
+    if (!fold)
+        return;
+    for (size_t i = 0; i < fold->tasks_len; i++)
+        free(fold->tasks[i].id);
+    for (size_t i = 0; i < fold->candidates_len; i++) {
+        pdk_strv_fini(&fold->candidates[i].checks);
+        pdk_strv_fini(&fold->candidates[i].ended);
+    }
+    free(fold->tasks);
+    free(fold->candidates);
+    free(fold);
+}
+
+static int fail_body(const struct pdk_event *e, const char *what, struct pdk_err *err)
+{
+    return pdk_fail(err, PDK_ECORRUPT, 0, "event %s of candidate %d: %s",
+            pdk_event_name(e->type), e->candidate, what);
+}
+
+/* The task's index, or tasks_len. */
+static size_t find_task(const struct pdk_fold *fold, const char *id)
+{
+    size_t i = 0;
+
+    while (i < fold->tasks_len && !pdk_streq(fold->tasks[i].id, id))
+        i++;
+    return i;
+}
+
+static struct candidate *find_candidate(
+        const struct pdk_fold *fold, const char *task, int index)
+{
+    size_t t = find_task(fold, task);
+
+    for (size_t i = 0; t < fold->tasks_len && i < fold->candidates_len; i++) {
+        struct candidate *c = &fold->candidates[i];
+        if (c->task == t && c->index == index)
+            return c;
+    }
+    return NULL;
+}
+
+static int plan_task(struct pdk_fold *fold, const struct pdk_event *e, size_t *out,
+        struct pdk_err *err)
+{
+    size_t t = find_task(fold, e->task);
+
+    if (!e->task)
+        return fail_body(e, "no task", err);
+    if (t == fold->tasks_len) {
+        struct task *tasks = reallocarray(fold->tasks, t + 1, sizeof(*tasks));
+        if (!tasks)
+            return pdk_fail_nomem(err);
+        fold->tasks = tasks;
+        tasks[t] = (struct task){ .id = strdup(e->task) };
+        if (!tasks[t].id)
+            return pdk_fail_nomem(err);
+        fold->tasks_len++;
+    }
+    if (e->type == PDK_EVENT_TASK_PLANNED)
+        fold->tasks[t].allow_empty = pdk_json_get_bool(e->body, "allow_empty", false);
+    *out = t;
+    return 0;
+}
+
+static int read_names(
+        const struct pdk_event *e, struct pdk_strv *out, struct pdk_err *err)
+{
+    const struct pdk_json *names = pdk_json_get(e->body, "checks");
+
+    if (pdk_json_type(names) != PDK_JSON_ARRAY)
+        return fail_body(e, "no list of checks", err);
+    for (size_t i = 0; i < pdk_json_len(names); i++) {
+        const char *name = pdk_json_text(pdk_json_at(names, i), NULL);
+        if (!name)
+            return fail_body(e, "a check without a name", err);
+        pdk_strv_add(out, name);
+    }
+    return pdk_strv_ok(out, err);
+}
+
+static int plan_candidate(
+        struct pdk_fold *fold, const struct pdk_event *e, struct pdk_err *err)
+{
+    PDK_AUTO_STRV struct pdk_strv checks = PDK_STRV_INIT;
+    size_t task = 0;
+    int rc = plan_task(fold, e, &task, err);
+
+    if (rc == 0 && find_candidate(fold, e->task, e->candidate))
+        rc = fail_body(e, "planned twice", err);
+    if (rc == 0)
+        rc = read_names(e, &checks, err);
+    if (rc < 0)
+        return rc;
+    struct candidate *all = reallocarray(
+            fold->candidates, fold->candidates_len + 1, sizeof(*fold->candidates));
+    if (!all)
+        return pdk_fail_nomem(err);
+    fold->candidates = all;
+    all[fold->candidates_len++] = (struct candidate){
+        .task = task,
+        .index = e->candidate,
+        .allow_empty =
+                pdk_json_get_bool(e->body, "allow_empty", fold->tasks[task].allow_empty),
+        .checks = checks,
+    };
+    checks = (struct pdk_strv)PDK_STRV_INIT;
+    return 0;
+}
+
+static void start_attempt(struct candidate *c, int attempt)
+{
+    pdk_strv_fini(&c->ended);
+    *c = (struct candidate){
+        .task = c->task,
+        .index = c->index,
+        .attempt = attempt,
+        .allow_empty = c->allow_empty,
+        .checks = c->checks,
+    };
+}
+
+static void keep(
+        struct finding *f, int64_t rank, enum pdk_reason reason, const char *text)
+{
+    if (f->set && f->rank <= rank)
+        return;
+    f->set = true;
+    f->rank = rank;
+    f->reason = reason;
+    (void)snprintf(f->detail, sizeof(f->detail), "%s", text); /* may be cut */
+}
+
+static int take_check(struct candidate *c, const struct pdk_event *e, struct pdk_err *err)
+{
+    enum pdk_reason reason = pdk_reason_find(pdk_json_get_str(e->body, "reason", NULL));
+    const char *name = pdk_json_get_str(e->body, "name", NULL);
+    const char *severity = pdk_json_get_str(e->body, "severity", NULL);
+    const char *detail = pdk_json_get_str(e->body, "detail", "");
+    int64_t index = pdk_json_get_int(e->body, "index", 0);
+    enum pdk_verdict verdict = PDK_VERDICT_ABSTAIN;
+
+    if (!name || !severity || reason == PDK_REASON_COUNT ||
+            pdk_verdict_find(pdk_json_get_str(e->body, "verdict", NULL), &verdict, NULL) <
+                    0 ||
+            pdk_reason_verdict(reason) != verdict)
+        return fail_body(e, "no outcome of a check", err);
+    c->leaked += pdk_json_get_int(e->body, "leaked", 0);
+    if (!pdk_streq(severity, "block"))
+        return 0;
+    pdk_strv_add(&c->ended, name);
+    if (verdict == PDK_VERDICT_FAIL)
+        keep(&c->failed, index, reason, *detail ? detail : name);
+    else if (verdict == PDK_VERDICT_ABSTAIN)
+        keep(&c->abstained, index, reason, *detail ? detail : name);
+    return pdk_strv_ok(&c->ended, err);
+}
+
+static int take_failure(
+        struct candidate *c, const struct pdk_event *e, struct pdk_err *err)
+{
+    enum pdk_reason reason = pdk_reason_find(pdk_json_get_str(e->body, "reason", NULL));
+
+    if (reason == PDK_REASON_COUNT || pdk_reason_verdict(reason) != PDK_VERDICT_ABSTAIN)
+        return fail_body(e, "no reason to abstain", err);
+    /* The first one is the cause, the others follow from it. */
+    keep(&c->broken, 0, reason, pdk_json_get_str(e->body, "detail", ""));
+    return 0;
+}
+
+static int take(struct candidate *c, const struct pdk_event *e, struct pdk_err *err)
+{
+    if (e->type == PDK_EVENT_CHECK_ENDED)
+        return take_check(c, e, err);
+    if (e->type == PDK_EVENT_ATTEMPT_FAILED)
+        return take_failure(c, e, err);
+    if (e->type == PDK_EVENT_COMMAND_ENDED)
+        c->leaked += pdk_json_get_int(e->body, "leaked", 0);
+    if (e->type == PDK_EVENT_CAPTURE_DONE) {
+        c->captured = true;
+        c->changed = pdk_json_get_bool(e->body, "changed", false);
+    }
+    return 0;
+}
+
+static bool matters(enum pdk_event_type type)
+{
+    return type == PDK_EVENT_ATTEMPT_STATE || type == PDK_EVENT_ATTEMPT_FAILED ||
+            type == PDK_EVENT_COMMAND_ENDED || type == PDK_EVENT_CAPTURE_DONE ||
+            type == PDK_EVENT_CHECK_ENDED;
+}
+
+int pdk_fold_event(
+        struct pdk_fold *fold, const struct pdk_event *event, struct pdk_err *err)
+{
+    size_t task = 0;
+
+    if (event->type == PDK_EVENT_TASK_PLANNED)
+        return plan_task(fold, event, &task, err);
+    if (event->type == PDK_EVENT_CANDIDATE_PLANNED)
+        return plan_candidate(fold, event, err);
+    if (!matters(event->type) || event->candidate == 0)
+        return 0;
+    struct candidate *c = find_candidate(fold, event->task, event->candidate);
+    if (!c)
+        return fail_body(event, "it was never planned", err);
+    if (event->attempt < c->attempt)
+        return 0;
+    if (event->attempt > c->attempt)
+        start_attempt(c, event->attempt);
+    return take(c, event, err);
+}
+
+static void say(struct pdk_judgement *out, enum pdk_reason reason, const char *detail)
+{
+    out->verdict = pdk_reason_verdict(reason);
+    out->reason = reason;
+    (void)snprintf(out->detail, sizeof(out->detail), "%s", detail); /* may be cut */
+}
+
+/* The first blocking check that did not end, or NULL. */
+static const char *missing_check(const struct candidate *c)
+{
+    for (size_t i = 0; i < c->checks.len; i++) {
+        if (!pdk_strv_has(&c->ended, c->checks.items[i]))
+            return c->checks.items[i];
+    }
+    return NULL;
+}
+
+static void judge(const struct candidate *c, struct pdk_judgement *out)
+{
+    const char *missing = missing_check(c);
+
+    if (c->failed.set)
+        say(out, c->failed.reason, c->failed.detail);
+    else if (c->broken.set)
+        say(out, c->broken.reason, c->broken.detail);
+    else if (c->leaked > 0)
+        say(out, PDK_REASON_PROCESSES_LEFT, "");
+    else if (!c->captured)
+        say(out, PDK_REASON_NOT_JUDGED, "");
+    else if (c->abstained.set)
+        say(out, c->abstained.reason, c->abstained.detail);
+    else if (missing)
+        say(out, PDK_REASON_CHECK_MISSING, missing);
+    else if (c->checks.len == 0)
+        say(out, PDK_REASON_NO_CHECKS, "");
+    else if (!c->changed && !c->allow_empty)
+        say(out, PDK_REASON_NOTHING_ATTEMPTED, "");
+    else
+        say(out, PDK_REASON_NONE, "");
+}
+
+int pdk_fold_candidate(const struct pdk_fold *fold, const char *task, int candidate,
+        struct pdk_judgement *out, struct pdk_err *err)
+{
+    const struct candidate *c = find_candidate(fold, task, candidate);
+
+    if (!c)
+        return pdk_fail(err, PDK_ENOTFOUND, 0, "no candidate %d of task '%s'", candidate,
+                task ? task : "");
+    judge(c, out);
+    return 0;
+}
+
+/* The first judgement of each verdict among several. */
+struct tally {
+    bool has[3];
+    struct pdk_judgement first[3];
+};
+
+static void count(struct tally *t, const struct pdk_judgement *j)
+{
+    if (!t->has[j->verdict])
+        t->first[j->verdict] = *j;
+    t->has[j->verdict] = true;
+}
+
+/* The first of the verdicts, in this order, that occurs. */
+static void pick(
+        const struct tally *t, const enum pdk_verdict order[3], struct pdk_judgement *out)
+{
+    for (size_t i = 0; i < 3; i++) {
+        if (t->has[order[i]]) {
+            *out = t->first[order[i]];
+            return;
+        }
+    }
+    say(out, PDK_REASON_NO_CANDIDATES, "");
+}
+
+static void judge_task(
+        const struct pdk_fold *fold, size_t task, struct pdk_judgement *out)
+{
+    static const enum pdk_verdict order[3] = { PDK_VERDICT_PASS, PDK_VERDICT_ABSTAIN,
+        PDK_VERDICT_FAIL };
+    struct tally tally = { .has = { false } };
+
+    for (size_t i = 0; i < fold->candidates_len; i++) {
+        struct pdk_judgement j;
+        if (fold->candidates[i].task != task)
+            continue;
+        judge(&fold->candidates[i], &j);
+        count(&tally, &j);
+    }
+    pick(&tally, order, out);
+}
+
+int pdk_fold_task(const struct pdk_fold *fold, const char *task,
+        struct pdk_judgement *out, struct pdk_err *err)
+{
+    size_t t = find_task(fold, task);
+
+    if (t == fold->tasks_len)
+        return pdk_fail(err, PDK_ENOTFOUND, 0, "no task '%s'", task ? task : "");
+    judge_task(fold, t, out);
+    return 0;
+}
+
+void pdk_fold_run(const struct pdk_fold *fold, struct pdk_judgement *out)
+{
+    static const enum pdk_verdict order[3] = { PDK_VERDICT_FAIL, PDK_VERDICT_ABSTAIN,
+        PDK_VERDICT_PASS };
+    struct tally tally = { .has = { false } };
+
+    for (size_t t = 0; t < fold->tasks_len; t++) {
+        struct pdk_judgement j;
+        judge_task(fold, t, &j);
+        count(&tally, &j);
+    }
+    pick(&tally, order, out);
+}
