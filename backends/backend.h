@@ -77,7 +77,10 @@ PDK_DEFINE_AUTO(struct pdk_sandbox, pdk_sandbox_close)
 const char *pdk_sandbox_root(const struct pdk_sandbox *sb); /* top of the working copy */
 const struct pdk_sandbox_record *pdk_sandbox_get_record(const struct pdk_sandbox *sb);
 
-/* What the mission changed since materialize or the last rebase of the baseline. */
+/*
+ * Uncommitted changes: what `git status` would list, without what was there already when the baseline
+ * was set (materialize, rebase). Where HEAD cannot be told any more: everything since then.
+ */
 int pdk_sandbox_collect_dirt(struct pdk_sandbox *sb, struct pdk_vault *vault,
         struct pdk_dirt *out, struct pdk_err *err);
 /* The working copy as a tree in the vault; later calls cost what changed since. Dirt stays dirt. */

@@ -31,7 +31,13 @@ struct pdk_backend {
             const char *lock, unsigned int flags, struct pdk_err *err);
     /* Required. Number of commits reachable from its refs and HEAD that are its own. */
     int (*count_commits)(struct pdk_sandbox *sb, int *out, struct pdk_err *err);
-    /* NULL: by a stat walk against our index (trees/capture.h). */
+    /*
+     * The commit that HEAD names now, "" where that cannot be told; *objects (owned by the caller; NULL:
+     * nowhere else) is the directory where its objects are beside the user's. NULL: HEAD never moves.
+     */
+    int (*find_head)(struct pdk_sandbox *sb, struct pdk_oid *out, char **objects,
+            struct pdk_err *err);
+    /* NULL: by a stat walk against our index (trees/capture.h). What changed since the baseline. */
     int (*collect_dirt)(struct pdk_sandbox *sb, struct pdk_vault *vault,
             struct pdk_dirt *out, struct pdk_err *err);
 };

@@ -13,6 +13,7 @@
 #include "base/auto.h"
 #include "base/error.h"
 #include "base/fs.h"
+#include "base/path.h"
 #include "trees/repo.h"
 
 enum {
@@ -129,6 +130,54 @@ int pdk_commits_tips(int fd, struct pdk_strv *tips, struct pdk_err *err)
         rc = add_refs(fd, "refs", 0, tips, err);
     drop_repeats(tips);
     return rc;
+}
+
+/* ---- HEAD */
+
+static bool starts_with_id(const char *text, struct pdk_oid *out)
+{
+    char hex[HEX + 1] = "";
+
+    (void)strncat(hex, text, HEX);
+    return pdk_oid_parse(hex, out);
+}
+
+int pdk_commits_head(int fd, struct pdk_oid *out, char **ref, struct pdk_err *err)
+{
+    static const char prefix[] = "ref: ";
+    PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
+    int rc = read_plain(fd, "HEAD", &text, err);
+
+    out->hex[0] = '\0';
+    *ref = NULL;
+    if (rc < 0 || starts_with_id(pdk_buf_str(&text), out) ||
+            !pdk_starts_with(pdk_buf_str(&text), prefix))
+        return rc;
+    const char *name = text.data + sizeof(prefix) - 1;
+    size_t len = strcspn(name, "\n");
+    if (!pdk_starts_with(name, "refs/") || !pdk_path_is_safe(name, len))
+        return 0;
+    *ref = strndup(name, len);
+    return *ref ? 0 : pdk_fail_nomem(err);
+}
+
+int pdk_commits_resolve(int fd, const char *ref, struct pdk_oid *out, struct pdk_err *err)
+{
+    PDK_AUTO_BUF struct pdk_buf loose = PDK_BUF_INIT;
+    PDK_AUTO_BUF struct pdk_buf packed = PDK_BUF_INIT;
+    PDK_AUTO_FREE char *line = pdk_strf(" %s\n", ref);
+    int rc = line ? read_plain(fd, ref, &loose, err) : pdk_fail_nomem(err);
+
+    out->hex[0] = '\0';
+    if (rc < 0 || starts_with_id(pdk_buf_str(&loose), out))
+        return rc;
+    rc = read_plain(fd, "packed-refs", &packed, err);
+    if (rc < 0)
+        return rc;
+    const char *found = strstr(pdk_buf_str(&packed), line);
+    if (found && found - packed.data >= HEX)
+        (void)starts_with_id(found - HEX, out); /* or it stays empty */
+    return 0;
 }
 
 /* ---- counting */

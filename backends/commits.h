@@ -18,6 +18,15 @@ struct pdk_repo;
  */
 int pdk_commits_tips(int fd, struct pdk_strv *tips, struct pdk_err *err);
 
+/*
+ * What HEAD says in the git directory at fd: a commit in *out, or the full name of a reference in *ref
+ * (owned by the caller). Neither ("", NULL) where it says something else.
+ */
+int pdk_commits_head(int fd, struct pdk_oid *out, char **ref, struct pdk_err *err);
+/* What the reference names in the files of that git directory; "" where it is not there. */
+int pdk_commits_resolve(
+        int fd, const char *ref, struct pdk_oid *out, struct pdk_err *err);
+
 struct pdk_commits_query {
     const struct pdk_repo *repo;
     const struct pdk_strv *tips;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "backends/contain.h"
+#include "backends/dirt.h"
 #include "backends/handle.h"
 #include "base/error.h"
 #include "base/fs.h"
@@ -156,17 +157,55 @@ static int check_root(const struct pdk_sandbox *sb, struct pdk_err *err)
     return 0;
 }
 
-int pdk_sandbox_collect_dirt(struct pdk_sandbox *sb, struct pdk_vault *vault,
+static int dirt_since_baseline(struct pdk_sandbox *sb, struct pdk_vault *vault,
         struct pdk_dirt *out, struct pdk_err *err)
 {
     struct pdk_capture_spec spec = {
         .repo = sb->repo, .root_fd = sb->root_fd, .index = sb->baseline
     };
+
+    return sb->be->collect_dirt ? sb->be->collect_dirt(sb, vault, out, err)
+                                : pdk_capture_dirt(vault, &spec, out, err);
+}
+
+static int collect_dirt(struct pdk_sandbox *sb, struct pdk_vault *vault,
+        struct pdk_dirt *out, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *objects = NULL;
+    PDK_AUTO_DIRT struct pdk_dirt dirt = { 0 };
+    PDK_AUTO_CAPTURE struct pdk_capture capture = { 0 };
+    struct pdk_oid head = { "" };
+    int rc = dirt_since_baseline(sb, vault, &dirt, err);
+
+    if (rc == 0 && sb->be->find_head)
+        rc = sb->be->find_head(sb, &head, &objects, err);
+    if (rc == 0 && *head.hex && !pdk_oid_equal(&head, &sb->record.start)) {
+        rc = pdk_sandbox_capture(sb, vault, &capture, err);
+        struct pdk_dirt_query query = {
+            .repo = sb->repo,
+            .vault = vault,
+            .objects = objects,
+            .start = sb->record.start,
+            .head = head,
+            .now = capture.tree,
+        };
+        if (rc == 0)
+            rc = pdk_dirt_uncommitted(&query, &dirt, err);
+    }
+    if (rc < 0)
+        return rc;
+    *out = dirt;
+    dirt = (struct pdk_dirt){ 0 };
+    return 0;
+}
+
+int pdk_sandbox_collect_dirt(struct pdk_sandbox *sb, struct pdk_vault *vault,
+        struct pdk_dirt *out, struct pdk_err *err)
+{
     int rc = check_root(sb, err);
 
     if (rc == 0)
-        rc = sb->be->collect_dirt ? sb->be->collect_dirt(sb, vault, out, err)
-                                  : pdk_capture_dirt(vault, &spec, out, err);
+        rc = collect_dirt(sb, vault, out, err);
     return rc < 0 ? pdk_wrap(err, "sandbox '%s'", sb->record.id) : 0;
 }
 

@@ -72,10 +72,30 @@ static int directory_count_commits(struct pdk_sandbox *sb, int *out, struct pdk_
     return pdk_commits_count(&query, out, err);
 }
 
+static int directory_find_head(
+        struct pdk_sandbox *sb, struct pdk_oid *out, char **objects, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *ref = NULL;
+    PDK_AUTO_FD int fd =
+            openat(sb->root_fd, ".git", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    out->hex[0] = '\0';
+    if (fd < 0)
+        return 0;
+    int rc = pdk_commits_head(fd, out, &ref, err);
+    if (rc == 0 && ref)
+        rc = pdk_commits_resolve(fd, ref, out, err);
+    if (rc < 0)
+        return rc;
+    *objects = pdk_strf("%s/.git/objects", sb->root);
+    return *objects ? 0 : pdk_fail_nomem(err);
+}
+
 const struct pdk_backend pdk_directory_backend = {
     .name = "directory",
     .claim = "self-contained copy",
     .materialize = directory_materialize,
     .teardown = directory_teardown,
     .count_commits = directory_count_commits,
+    .find_head = directory_find_head,
 };

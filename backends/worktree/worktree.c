@@ -143,6 +143,26 @@ static int worktree_count_commits(struct pdk_sandbox *sb, int *out, struct pdk_e
     return pdk_commits_count(&query, out, err);
 }
 
+static int worktree_find_head(
+        struct pdk_sandbox *sb, struct pdk_oid *out, char **objects, struct pdk_err *err)
+{
+    static const char heads[] = "refs/heads/";
+    PDK_AUTO_FREE char *entry = NULL;
+    PDK_AUTO_FREE char *ref = NULL;
+    PDK_AUTO_FD int fd = -1;
+    int rc = pdk_registry_find(sb->repo, sb->record.id, sb->root, &entry, err);
+
+    (void)objects; /* they are the user's */
+    out->hex[0] = '\0';
+    if (rc == 0 && entry)
+        fd = open(entry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (rc == 0 && fd >= 0)
+        rc = pdk_commits_head(fd, out, &ref, err);
+    if (rc == 0 && ref && pdk_starts_with(ref, heads))
+        rc = pdk_branch_tip(sb->repo, ref + sizeof(heads) - 1, out, err);
+    return rc;
+}
+
 const struct pdk_backend pdk_worktree_backend = {
     .name = "git-worktree",
     .claim = "shared object store, no isolation",
@@ -150,4 +170,5 @@ const struct pdk_backend pdk_worktree_backend = {
     .materialize = worktree_materialize,
     .teardown = worktree_teardown,
     .count_commits = worktree_count_commits,
+    .find_head = worktree_find_head,
 };
