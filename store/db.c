@@ -11,12 +11,19 @@
 #include "base/fs.h"
 #include "base/str.h"
 
+int pdk_db_hint(int rc, const char *hint, struct pdk_err *err)
+{
+    (void)pdk_hint(err, "%s", hint); /* rc is the code */
+    return rc;
+}
+
 int pdk_db_corrupt(const struct pdk_store *store, const char *what, struct pdk_err *err)
 {
-    (void)pdk_fail(
+    int rc = pdk_fail(
             err, PDK_ECORRUPT, 0, "the store '%s' is damaged: %s", store->path, what);
-    return pdk_hint(err,
-            "keep a copy of it, restore it from a backup, or move its directory away to start anew");
+    return pdk_db_hint(rc,
+            "keep a copy of it, restore it from a backup, or move its directory away to start anew",
+            err);
 }
 
 static int fail_constraint(int rc, const char *text, struct pdk_err *err)
@@ -42,12 +49,12 @@ static int db_fail(const struct pdk_store *store, int rc, struct pdk_err *err)
         return pdk_db_corrupt(store, text, err);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        (void)pdk_fail(err, PDK_ETIMEDOUT, 0, "the store '%s' is busy", store->path);
-        return pdk_hint(
-                err, "another process keeps it; try again when that one has ended");
+        rc = pdk_fail(err, PDK_ETIMEDOUT, 0, "the store '%s' is busy", store->path);
+        return pdk_db_hint(
+                rc, "another process keeps it; try again when that one has ended", err);
     case SQLITE_FULL:
-        (void)pdk_fail(err, PDK_EIO, ENOSPC, "cannot write the store '%s'", store->path);
-        return pdk_hint(err, "free some space; nothing that was recorded is lost");
+        rc = pdk_fail(err, PDK_EIO, ENOSPC, "cannot write the store '%s'", store->path);
+        return pdk_db_hint(rc, "free some space; nothing that was recorded is lost", err);
     case SQLITE_CONSTRAINT:
         return fail_constraint(rc, text, err);
     case SQLITE_IOERR:
@@ -103,8 +110,22 @@ static int configure(struct pdk_store *store, struct pdk_err *err)
     return rc;
 }
 
+/* Opens, configures and reads the schema, which is the first that looks into the file. */
+static int open_and_look(
+        struct pdk_store *store, const char *name, int flags, struct pdk_err *err)
+{
+    int64_t tables = 0;
+    int rc = open_handle(store, name, flags, err);
+
+    if (rc == 0)
+        rc = configure(store, err);
+    if (rc == 0)
+        rc = pdk_db_number(store, "SELECT count(*) FROM sqlite_schema", &tables, err);
+    return rc;
+}
+
 /* A clean database in a place that cannot be written: its log files cannot be made, nor are needed. */
-static int reopen_immutable(struct pdk_store *store, struct pdk_err *err)
+static int reopen_immutable(struct pdk_store *store, int first, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *wal = pdk_strf("%s-wal", store->path);
     PDK_AUTO_FREE char *uri = immutable_uri(store->path);
@@ -112,31 +133,19 @@ static int reopen_immutable(struct pdk_store *store, struct pdk_err *err)
     if (!wal || !uri)
         return pdk_fail_nomem(err);
     if (pdk_fs_exists(wal))
-        return PDK_EIO;
+        return first;
     pdk_db_close(store);
-    int rc = open_handle(store, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err);
-    return rc < 0 ? rc : configure(store, err);
+    return open_and_look(store, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err);
 }
 
 int pdk_db_open(struct pdk_store *store, bool read_only, struct pdk_err *err)
 {
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    struct pdk_err first = PDK_ERR_INIT;
-    int64_t tables = 0;
-
     store->read_only = read_only;
-    int rc = open_handle(
-            store, store->path, read_only ? SQLITE_OPEN_READONLY : flags, err);
-    if (rc == 0)
-        rc = configure(store, err);
-    if (rc < 0)
-        return rc;
-    rc = pdk_db_number(store, "SELECT count(*) FROM sqlite_schema", &tables, &first);
-    if (rc == PDK_EIO && read_only)
-        rc = reopen_immutable(store, &first);
-    if (rc < 0 && err)
-        *err = first;
-    return rc;
+    if (!read_only)
+        return open_and_look(
+                store, store->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+    int rc = open_and_look(store, store->path, SQLITE_OPEN_READONLY, err);
+    return rc == PDK_EIO ? reopen_immutable(store, rc, err) : rc;
 }
 
 void pdk_db_close(struct pdk_store *store)

@@ -88,6 +88,8 @@ int pdk_db_number(
         struct pdk_store *store, const char *sql, int64_t *out, struct pdk_err *err);
 bool pdk_db_in_transaction(const struct pdk_store *store);
 int64_t pdk_db_last_id(const struct pdk_store *store);
+/* Gives rc back with a hint beside it. */
+int pdk_db_hint(int rc, const char *hint, struct pdk_err *err);
 /* Fails the opening of a damaged file: code and hint. */
 int pdk_db_corrupt(const struct pdk_store *store, const char *what, struct pdk_err *err);
 

@@ -95,10 +95,10 @@ static int version_of(struct pdk_store *store, int64_t *out, struct pdk_err *err
 
     if (rc < 0 || *out <= MIGRATIONS)
         return rc;
-    (void)pdk_fail(err, PDK_ECORRUPT, 0,
+    rc = pdk_fail(err, PDK_ECORRUPT, 0,
             "the store '%s' has version %" PRId64 ", and this program knows up to %d",
             store->path, *out, (int)MIGRATIONS);
-    return pdk_hint(err, "use the newer paddock that wrote it");
+    return pdk_db_hint(rc, "use the newer paddock that wrote it", err);
 }
 
 /* Version 0 with tables in it was not made by us. */
@@ -156,10 +156,10 @@ int pdk_schema_expect(struct pdk_store *store, struct pdk_err *err)
         rc = refuse_foreign(store, err);
         return rc < 0 ? rc : pdk_fail(err, PDK_ENOTFOUND, 0, "nothing is recorded yet");
     }
-    (void)pdk_fail(err, PDK_EUNAVAIL, 0,
+    rc = pdk_fail(err, PDK_EUNAVAIL, 0,
             "the store '%s' has version %" PRId64 " and must become %d first",
             store->path, version, (int)MIGRATIONS);
-    return pdk_hint(err, "any command that writes brings it up to date");
+    return pdk_db_hint(rc, "any command that writes brings it up to date", err);
 }
 
 int pdk_schema_check(struct pdk_store *store, struct pdk_err *err)

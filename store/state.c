@@ -72,7 +72,8 @@ int pdk_state_root(const char *given, char **out, struct pdk_err *err)
         root = root_from_environment();
     } else {
         (void)pdk_fail(err, PDK_EINVAL, 0, "no place for state: HOME is not set");
-        return pdk_hint(err, "set PADDOCK_STATE or pass --state DIR");
+        (void)pdk_hint(err, "set PADDOCK_STATE or pass --state DIR");
+        return PDK_EINVAL;
     }
     if (!root)
         return pdk_fail_nomem(err);
@@ -144,7 +145,7 @@ static int make_dirs(const struct pdk_state *s, struct pdk_err *err)
     for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
         int rc = pdk_fs_mkdirs(dirs[i], 0700, err);
         if (rc < 0)
-            return pdk_wrap(err, "state directory");
+            return rc;
     }
     return 0;
 }
@@ -181,17 +182,18 @@ int pdk_state_open(const char *root, const char *common_dir, const char *worktre
     PDK_AUTO_FREE char *real = NULL;
     int rc = pdk_fs_mkdirs(root, 0700, err);
 
-    if (rc < 0)
-        return pdk_wrap(err, "state directory");
-    rc = pdk_fs_realpath(root, &real, err);
+    if (rc == 0)
+        rc = pdk_fs_realpath(root, &real, err);
     if (rc == 0)
         rc = fill(real, common_dir, &s, err);
     if (rc == 0)
         rc = hide_root(real, worktree, err);
     if (rc == 0)
         rc = make_dirs(&s, err);
-    if (rc < 0)
+    if (rc < 0) {
+        (void)pdk_wrap(err, "state directory"); /* rc is the code */
         return rc;
+    }
     *out = s;
     s = (struct pdk_state){ .root = NULL };
     return 0;
