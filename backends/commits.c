@@ -153,7 +153,7 @@ int pdk_commits_head(int fd, struct pdk_oid *out, char **ref, struct pdk_err *er
     if (rc < 0 || starts_with_id(pdk_buf_str(&text), out) ||
             !pdk_starts_with(pdk_buf_str(&text), prefix))
         return rc;
-    const char *name = text.data + sizeof(prefix) - 1;
+    const char *name = pdk_buf_str(&text) + sizeof(prefix) - 1;
     size_t len = strcspn(name, "\n");
     if (!pdk_starts_with(name, "refs/") || !pdk_path_is_safe(name, len))
         return 0;

@@ -20,7 +20,7 @@ static int add_entry(
     if (!more)
         return pdk_fail_nomem(err);
     to->entries = more;
-    more[to->len].status = status == 'A' ? '?' : status; /* as capture.h has it */
+    more[to->len].status = status;
     more[to->len].path = strdup(path);
     if (!more[to->len].path)
         return pdk_fail_nomem(err);
@@ -49,6 +49,8 @@ static int parse(const struct pdk_buf *text, struct pdk_dirt *out, struct pdk_er
         if (path >= end)
             return pdk_fail(err, PDK_EPROTO, 0, "git's list of changes ends half-way");
         rc = add_entry(out, *at, path, err);
+        if (rc == 0 && *at == 'A')
+            out->entries[out->len - 1].status = '?'; /* as capture.h has it */
         at = path + strlen(path) + 1;
     }
     if (out->len > 0)
