@@ -65,32 +65,50 @@ static int try_entry(const struct pdk_repo *repo, const char *entry, struct pdk_
     return pdk_fail(err, pdk_code_of_errno(errno), errno, "cannot make '%s'", entry);
 }
 
+/* 0 with a complete entry, 1 where another name is worth a try. */
+static int add_named(const struct pdk_repo *repo, const char *entry, const char *root,
+        const char *head, struct pdk_err *err)
+{
+    struct pdk_err why = PDK_ERR_INIT;
+    struct pdk_err ignored = PDK_ERR_INIT;
+    int rc = try_entry(repo, entry, err);
+
+    if (rc != 0)
+        return rc;
+    rc = fill_entry(entry, root, head, &why);
+    if (rc == 0)
+        return 0;
+    (void)pdk_fs_remove_tree(entry, &ignored); /* the first error matters */
+    return rc == PDK_ENOTFOUND ? 1 : pdk_fail(err, rc, 0, "%s", why.msg);
+}
+
+/* As git does with the last one; fails while others have entries. */
+static void drop_parent(const struct pdk_repo *repo)
+{
+    PDK_AUTO_FREE char *parent = pdk_strf("%s/worktrees", repo->common_dir);
+
+    if (parent)
+        (void)rmdir(parent);
+}
+
 int pdk_registry_add(const struct pdk_repo *repo, const char *id, const char *root,
         const char *head, char **out_entry, struct pdk_err *err)
 {
-    for (int attempt = 0; attempt < MAX_TRIES; attempt++) {
-        PDK_AUTO_FREE char *entry = name_entry(repo, id, attempt);
-        struct pdk_err why = PDK_ERR_INIT;
-        struct pdk_err ignored = PDK_ERR_INIT;
+    int rc = 1;
 
-        if (!entry)
-            return pdk_fail_nomem(err);
-        int rc = try_entry(repo, entry, err);
-        if (rc < 0)
-            return rc;
-        if (rc > 0)
-            continue;
-        rc = fill_entry(entry, root, head, &why);
-        if (rc == 0) {
+    for (int attempt = 0; rc > 0 && attempt < MAX_TRIES; attempt++) {
+        PDK_AUTO_FREE char *entry = name_entry(repo, id, attempt);
+
+        rc = entry ? add_named(repo, entry, root, head, err) : pdk_fail_nomem(err);
+        if (rc == 0)
             *out_entry = pdk_take_ptr(&entry);
-            return 0;
-        }
-        (void)pdk_fs_remove_tree(entry, &ignored); /* the first error matters */
-        if (rc != PDK_ENOTFOUND)
-            return pdk_fail(err, rc, 0, "%s", why.msg);
     }
-    return pdk_fail(err, PDK_ECONFLICT, 0, "no free name below '%s/worktrees' for '%s'",
-            repo->common_dir, id);
+    if (rc > 0)
+        rc = pdk_fail(err, PDK_ECONFLICT, 0, "no free name below '%s/worktrees' for '%s'",
+                repo->common_dir, id);
+    if (rc < 0)
+        drop_parent(repo);
+    return rc;
 }
 
 int pdk_registry_ready(const char *entry, struct pdk_err *err)
@@ -158,14 +176,12 @@ int pdk_registry_find(const struct pdk_repo *repo, const char *id, const char *r
 int pdk_registry_remove(const struct pdk_repo *repo, const char *id, const char *root,
         struct pdk_err *err)
 {
-    PDK_AUTO_FREE char *parent = pdk_strf("%s/worktrees", repo->common_dir);
     PDK_AUTO_FREE char *entry = NULL;
-    int rc =
-            parent ? pdk_registry_find(repo, id, root, &entry, err) : pdk_fail_nomem(err);
+    int rc = pdk_registry_find(repo, id, root, &entry, err);
 
     if (rc == 0 && entry)
         rc = pdk_fs_remove_tree(entry, err);
     if (rc == 0)
-        (void)rmdir(parent); /* as git does; fails while others have entries */
+        drop_parent(repo);
     return rc;
 }
