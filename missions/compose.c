@@ -390,6 +390,8 @@ static int on_syntax(struct composer *c)
 
     if (p->error == YAML_MEMORY_ERROR)
         return out_of_memory(c);
+    if (c->source->flag && pos.line > 1) /* past the end of its one line */
+        pos = (struct pdk_pos){ c->source, 1, (int)c->source->len + 1 };
     if (tab_in_indent(c->source, p->problem_mark.line) > 0) {
         pos.col = tab_in_indent(c->source, p->problem_mark.line);
         (void)fault(c, &pos, "tab used for indentation at %d:%d", pos.line, pos.col);

@@ -8,7 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the value is; in brackets, what the plan holds at the key's place. */
+/*
+ * What the value is; in brackets, what the plan holds at the key's place. Those before
+ * PDK_KEY_COMMAND have one part.
+ */
 enum pdk_key_type {
     PDK_KEY_FIXED,    /* one of words, not stored (nothing) */
     PDK_KEY_STRING,   /* text, source text of plain scalars (char *) */
@@ -24,12 +27,12 @@ enum pdk_key_type {
     PDK_KEY_DURATION, /* (int64_t, ms) */
     PDK_KEY_SIZE,     /* (int64_t, bytes) */
     PDK_KEY_EXIT,     /* exit code or "any" (struct pdk_expect) */
+    PDK_KEY_PATTERN,  /* PCRE2 (char *) */
     PDK_KEY_COMMAND,  /* text or argv (struct pdk_command) */
     PDK_KEY_COMMANDS, /* a list of commands (pointer and count) */
     PDK_KEY_STRINGS,  /* a list of texts (struct pdk_strv) */
     PDK_KEY_IDS,      /* a list of identifiers (struct pdk_strv) */
     PDK_KEY_NAMES,    /* a list of environment names (struct pdk_strv) */
-    PDK_KEY_PATTERN,  /* PCRE2 (char *) */
     PDK_KEY_PATTERNS, /* one PCRE2 or a list (struct pdk_strv) */
     PDK_KEY_INTS,     /* a list (pointer and count) */
     PDK_KEY_ENV,      /* names to texts (struct pdk_pairs) */

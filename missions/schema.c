@@ -288,11 +288,11 @@ static const char *type_name(const struct pdk_key *key)
 {
     static const char *const names[PDK_KEY_TYPES] = { "", "text", "identifier", "", "",
         "", "", "true or false", "whole number", "whole number", "number", "duration",
-        "size", "exit code or `any`", "command", "list of commands", "list of texts",
-        "list of identifiers", "list of names", "pattern", "pattern or list of them",
-        "list of whole numbers", "names to texts", "identifiers to counts",
-        "axes to lists of values", "list", "block", "list of blocks", "block",
-        "list of blocks" };
+        "size", "exit code or `any`", "pattern", "command", "list of commands",
+        "list of texts", "list of identifiers", "list of names",
+        "pattern or list of them", "list of whole numbers", "names to texts",
+        "identifiers to counts", "axes to lists of values", "list", "block",
+        "list of blocks", "block", "list of blocks" };
 
     return names[key->type];
 }

@@ -204,7 +204,10 @@ static bool get_int(struct pdk_fill *f, const struct pdk_key *key,
 {
     const char *text = scalar(f, node);
 
-    return text && int_ok(f, key, node, pdk_scalar_int(text, out), *out);
+    if (!text)
+        return false;
+    enum pdk_scalar_result rc = pdk_scalar_int(text, out);
+    return int_ok(f, key, node, rc, *out);
 }
 
 static void set_int(struct pdk_fill *f, const struct pdk_key *key,
