@@ -31,21 +31,26 @@ static char *name_entry(const struct pdk_repo *repo, const char *id, int attempt
 
 /* ---- adding */
 
-/* An entry that somebody else's prune takes away while it is still bare is PDK_ENOTFOUND. */
+/*
+ * gitdir comes last: without it git does not see the entry, and with it finds root/.git in place, so that
+ * no prune takes it away. A bare entry may be pruned by somebody else: PDK_ENOTFOUND.
+ */
 static int fill_entry(
         const char *entry, const char *root, const char *head, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *gitdir = pdk_strf("%s/.git\n", root);
+    PDK_AUTO_FREE char *file = pdk_strf("%s/.git", root);
+    PDK_AUTO_FREE char *link = pdk_strf("gitdir: %s\n", entry);
 
-    if (!gitdir)
+    if (!gitdir || !file || !link)
         return pdk_fail_nomem(err);
-    int rc = pdk_gitfile_put(entry, "locked", "being made\n", err);
-    if (rc == 0)
-        rc = pdk_gitfile_put(entry, "gitdir", gitdir, err);
+    int rc = pdk_fs_write(file, link, strlen(link), 0644, 0, err);
     if (rc == 0)
         rc = pdk_gitfile_put(entry, "commondir", "../..\n", err);
     if (rc == 0)
         rc = pdk_gitfile_put(entry, "HEAD", head, err);
+    if (rc == 0)
+        rc = pdk_gitfile_put(entry, "gitdir", gitdir, err);
     return rc;
 }
 
@@ -109,17 +114,6 @@ int pdk_registry_add(const struct pdk_repo *repo, const char *id, const char *ro
     if (rc < 0)
         drop_parent(repo);
     return rc;
-}
-
-int pdk_registry_ready(const char *entry, struct pdk_err *err)
-{
-    PDK_AUTO_FREE char *path = pdk_strf("%s/locked", entry);
-
-    if (!path)
-        return pdk_fail_nomem(err);
-    if (unlink(path) < 0)
-        return pdk_fail(err, pdk_code_of_errno(errno), errno, "cannot remove '%s'", path);
-    return 0;
 }
 
 /* ---- finding */

@@ -9,13 +9,11 @@ struct pdk_err;
 struct pdk_repo;
 
 /*
- * Adds an entry for the working copy at root, named after id, with head as its HEAD, locked against
- * `git worktree prune` until pdk_registry_ready(). *out_entry is its path, owned by the caller.
+ * Adds an entry for the working copy at root, an empty directory, named after id, with head as its HEAD;
+ * writes root/.git, which points back. *out_entry is its path, owned by the caller.
  */
 int pdk_registry_add(const struct pdk_repo *repo, const char *id, const char *root,
         const char *head, char **out_entry, struct pdk_err *err);
-/* The working copy is complete. */
-int pdk_registry_ready(const char *entry, struct pdk_err *err);
 
 /* The entry that points at root, owned by the caller; NULL where there is none. */
 int pdk_registry_find(const struct pdk_repo *repo, const char *id, const char *root,

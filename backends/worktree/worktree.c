@@ -43,17 +43,9 @@ static int enroll(struct pdk_sandbox *sb, char **out_entry, struct pdk_err *err)
 static int fill(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
         const char *entry, struct pdk_err *err)
 {
-    PDK_AUTO_FREE char *link = pdk_strf("gitdir: %s\n", entry);
     PDK_AUTO_FREE char *index = pdk_strf("%s/index", entry);
 
-    if (!link || !index)
-        return pdk_fail_nomem(err);
-    int rc = pdk_gitfile_put(sb->root, ".git", link, err);
-    if (rc == 0)
-        rc = pdk_sandbox_fill(sb, spec, index, err);
-    if (rc == 0)
-        rc = pdk_registry_ready(entry, err);
-    return rc;
+    return index ? pdk_sandbox_fill(sb, spec, index, err) : pdk_fail_nomem(err);
 }
 
 static int worktree_teardown(const struct pdk_sandbox_record *record,
