@@ -1,6 +1,7 @@
 #include "store/state.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,6 +27,15 @@ void pdk_state_fini(struct pdk_state *state)
     free(state->locks);
     free(state->registry_lock);
     *state = (struct pdk_state){ .root = NULL };
+}
+
+/* Moves the state out of a variable that would free it. */
+static struct pdk_state take_state(struct pdk_state *from)
+{
+    struct pdk_state taken = *from;
+
+    *from = (struct pdk_state){ .root = NULL };
+    return taken;
 }
 
 static char *root_from_environment(void)
@@ -133,8 +143,7 @@ static int fill(const char *root, const char *common_dir, struct pdk_state *out,
     s.registry_lock = pdk_path_join(s.dir, "registry.lock");
     if (!s.store || !s.vault || !s.sandboxes || !s.logs || !s.locks || !s.registry_lock)
         return pdk_fail_nomem(err);
-    *out = s;
-    s = (struct pdk_state){ .root = NULL };
+    *out = take_state(&s);
     return 0;
 }
 
@@ -194,8 +203,7 @@ int pdk_state_open(const char *root, const char *common_dir, const char *worktre
         (void)pdk_wrap(err, "state directory"); /* rc is the code */
         return rc;
     }
-    *out = s;
-    s = (struct pdk_state){ .root = NULL };
+    *out = take_state(&s);
     return 0;
 }
 
@@ -234,26 +242,23 @@ int pdk_state_lock_run(
     return rc;
 }
 
+/* Asks without taking it, so that the asker never stands in the way of who wants it. */
 int pdk_state_run_is_live(
         const struct pdk_state *state, const char *run, bool *out, struct pdk_err *err)
 {
+    struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
     PDK_AUTO_FREE char *path = run_lock_path(state, run);
     PDK_AUTO_FD int fd = -1;
-    struct pdk_err ours = PDK_ERR_INIT;
-    int rc;
 
     if (!path)
         return pdk_fail_nomem(err);
-    if (!pdk_fs_exists(path)) {
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno == ENOENT) {
         *out = false;
         return 0;
     }
-    rc = pdk_fs_lock_shared(path, false, &fd, &ours);
-    if (rc < 0 && rc != PDK_ECONFLICT) {
-        if (err)
-            *err = ours;
-        return rc;
-    }
-    *out = rc == PDK_ECONFLICT;
+    if (fd < 0 || fcntl(fd, F_OFD_GETLK, &lock) < 0)
+        return pdk_fail(err, PDK_EIO, errno, "cannot ask for the lock '%s'", path);
+    *out = lock.l_type != F_UNLCK;
     return 0;
 }

@@ -178,25 +178,26 @@ static bool judge_interruption(const struct pdk_check *check,
         const struct pdk_exec_result *r, struct pdk_outcome *out)
 {
     bool full = r->start_errno == ENOSPC || r->start_errno == EDQUOT;
+    enum pdk_reason late = check->on_timeout == PDK_ON_TIMEOUT_ABSTAIN
+            ? PDK_REASON_TIMEOUT_NOT_JUDGED
+            : PDK_REASON_CHECK_TIMED_OUT;
 
-    if (r->root_gone)
+    if (r->root_gone) {
         conclude(out, check, PDK_REASON_SANDBOX_LOST, "the sandbox went away");
-    else if (r->canceled)
+    } else if (r->canceled) {
         conclude(out, check, PDK_REASON_CANCELED, "canceled");
-    else if (r->start != PDK_EXEC_STARTED)
+    } else if (r->start != PDK_EXEC_STARTED) {
         conclude(out, check, full ? PDK_REASON_DISK_FULL : PDK_REASON_SPAWN_FAILED,
                 "its command could not be started%s%s", r->start_errno ? ": " : "",
                 r->start_errno ? strerrordesc_np(r->start_errno) : "");
-    else if (r->oom)
+    } else if (r->oom) {
         conclude(out, check, PDK_REASON_OUT_OF_MEMORY, "ended for want of memory");
-    else if (r->timed_out)
-        conclude(out, check,
-                check->on_timeout == PDK_ON_TIMEOUT_ABSTAIN
-                        ? PDK_REASON_TIMEOUT_NOT_JUDGED
-                        : PDK_REASON_CHECK_TIMED_OUT,
-                "ran longer than %lld ms", (long long)check->timeout_ms);
-    else
+    } else if (r->timed_out) {
+        conclude(out, check, late, "ran longer than %lld ms",
+                (long long)check->timeout_ms);
+    } else {
         return false;
+    }
     return true;
 }
 
