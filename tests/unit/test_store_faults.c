@@ -120,6 +120,27 @@ START_TEST(a_full_disk_loses_nothing_and_the_store_goes_on_after)
 }
 END_TEST
 
+/* Somebody with another program, who knows nothing of our lock. */
+START_TEST(a_busy_database_is_told_and_works_after)
+{
+    PDK_AUTO_STORE struct pdk_store *store = open_store();
+    PDK_AUTO_FREE char *path = pdk_test_path("store.db");
+    struct pdk_store other = { .path = path, .lock_fd = -1 };
+    struct pdk_err err = PDK_ERR_INIT;
+
+    ck_assert_int_eq(pdk_db_open(&other, false, NULL), 0);
+    ck_assert_int_eq(pdk_db_run(&other, "BEGIN IMMEDIATE", NULL), 0);
+    ck_assert_int_eq(pdk_db_run(store, "PRAGMA busy_timeout = 1", NULL), 0);
+    ck_assert_int_eq(pdk_store_begin(store, &err), PDK_ETIMEDOUT);
+    ck_assert_ptr_nonnull(strstr(err.msg, "busy"));
+    ck_assert_uint_gt(strlen(err.hint), 0);
+    ck_assert_int_eq(warn(store, "x"), PDK_ETIMEDOUT);
+    ck_assert_int_eq(pdk_db_run(&other, "ROLLBACK", NULL), 0);
+    ck_assert_int_eq(warn(store, "x"), 0);
+    pdk_db_close(&other);
+}
+END_TEST
+
 START_TEST(the_log_is_append_only)
 {
     PDK_AUTO_STORE struct pdk_store *store = open_store();
@@ -422,6 +443,7 @@ int main(void)
     tcase_set_timeout(tc, 110);
     tcase_add_checked_fixture(tc, pdk_test_dir_setup, pdk_test_dir_discard);
     tcase_add_test(tc, a_full_disk_loses_nothing_and_the_store_goes_on_after);
+    tcase_add_test(tc, a_busy_database_is_told_and_works_after);
     tcase_add_test(tc, the_log_is_append_only);
     tcase_add_test(tc, commits_are_synced_and_checkpoints_are_ours);
     tcase_add_test(tc, writers_hold_the_kernel_lock_and_readers_do_not);
