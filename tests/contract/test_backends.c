@@ -442,6 +442,57 @@ START_TEST(a_shallow_repository)
 }
 END_TEST
 
+START_TEST(a_sparse_repository)
+{
+    const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+    pdk_test_world_close(&world);
+    pdk_test_remove(pdk_test_dir());
+    pdk_test_mkdirs(pdk_test_dir());
+    world.user = pdk_test_path("user");
+    pdk_test_repo_sample(world.user);
+    pdk_test_repo_write(world.user, "docs/page", "text\n");
+    free(pdk_test_repo_commit(world.user, "second"));
+    free(pdk_test_git(world.user, "sparse-checkout set src"));
+    pdk_test_world_open_on(&world, "HEAD");
+    struct pdk_sandbox *sb = pdk_test_world_make(&world, be, "a1");
+
+    /* The whole tree: a check may need what its user does not look at. */
+    expect_git(pdk_sandbox_root(sb), "status --porcelain", "");
+    ck_assert_str_eq(capture(sb).hex, world.base.tree.hex);
+    free(pdk_test_sh(pdk_sandbox_root(sb), "grep -q text docs/page"));
+    pdk_test_world_unmake(&world, sb);
+}
+END_TEST
+
+START_TEST(from_a_linked_worktree_of_the_user)
+{
+    const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+    char *linked = pdk_test_path("linked");
+    char *main_tree = pdk_test_path("user");
+    free(pdk_test_git(world.user, "worktree add -q -b side '%s'", linked));
+    pdk_test_repo_write(linked, "side", "x\n");
+    free(pdk_test_repo_commit(linked, "side"));
+    pdk_test_world_close(&world);
+    world.user = strdup(linked);
+    pdk_test_world_open_on(&world, "HEAD");
+    char *before = pdk_test_sh(main_tree, "git worktree list; git for-each-ref");
+    struct pdk_sandbox *sb = pdk_test_world_make(&world, be, "a1");
+
+    expect_git(pdk_sandbox_root(sb), "status --porcelain", "");
+    expect_git(pdk_sandbox_root(sb), "log -1 --format=%s", "side");
+    ck_assert_int_eq(commits(sb), 0);
+    free(pdk_test_repo_commit(pdk_sandbox_root(sb), "work"));
+    ck_assert_int_eq(commits(sb), 1);
+    pdk_test_world_unmake(&world, sb);
+    char *after = pdk_test_sh(main_tree, "git worktree list; git for-each-ref");
+    pdk_test_same(before, after);
+    free(after);
+    free(before);
+    free(main_tree);
+    free(linked);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = { a_new_sandbox_holds_its_tree_and_nothing_else,
@@ -451,7 +502,8 @@ int main(void)
         what_is_committed_is_no_dirt, commits_that_the_user_fetched_are_no_longer_its_own,
         nothing_that_its_git_directory_says_runs_on_the_host,
         a_redirected_git_file_changes_nothing, hooks_and_the_environment_have_no_say,
-        a_record_opens_it_again, a_repository_without_a_commit, a_shallow_repository };
+        a_record_opens_it_again, a_repository_without_a_commit, a_shallow_repository,
+        a_sparse_repository, from_a_linked_worktree_of_the_user };
     Suite *suite = suite_create("backends");
     TCase *each = tcase_create("each");
 

@@ -17,9 +17,9 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct script scripts[PDK_FAKE_STEPS];
 static int commits_made, alive, peak;
 
-static int step(enum pdk_fake_step which, struct pdk_err *err)
+static int take_step(enum pdk_fake_step step, struct pdk_err *err)
 {
-    struct script *script = &scripts[which];
+    struct script *script = &scripts[step];
 
     (void)pthread_mutex_lock(&mutex);
     int call = script->calls++;
@@ -41,7 +41,7 @@ static void count_alive(int by)
 static int fake_materialize(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
         struct pdk_strv *warnings, struct pdk_err *err)
 {
-    int rc = step(PDK_FAKE_MATERIALIZE, err);
+    int rc = take_step(PDK_FAKE_MATERIALIZE, err);
 
     (void)warnings;
     if (rc == 0 && mkdir(sb->root, 0755) < 0)
@@ -50,7 +50,7 @@ static int fake_materialize(struct pdk_sandbox *sb, const struct pdk_sandbox_spe
     if (rc == 0)
         rc = pdk_sandbox_fill(sb, spec, NULL, err);
     if (rc == 0)
-        rc = step(PDK_FAKE_FILLED, err);
+        rc = take_step(PDK_FAKE_FILLED, err);
     if (rc == 0)
         count_alive(1);
     return rc;
@@ -64,7 +64,7 @@ static int fake_teardown(const struct pdk_sandbox_record *record,
     (void)repo;
     (void)lock;
     (void)flags;
-    int rc = step(PDK_FAKE_TEARDOWN, err);
+    int rc = take_step(PDK_FAKE_TEARDOWN, err);
     if (rc == 0)
         count_alive(-1);
     return rc;
@@ -72,7 +72,7 @@ static int fake_teardown(const struct pdk_sandbox_record *record,
 
 static int fake_count_commits(struct pdk_sandbox *sb, int *out, struct pdk_err *err)
 {
-    int rc = step(PDK_FAKE_COUNT, err);
+    int rc = take_step(PDK_FAKE_COUNT, err);
 
     (void)sb;
     if (rc == 0)
@@ -86,7 +86,7 @@ static int fake_collect_dirt(struct pdk_sandbox *sb, struct pdk_vault *vault,
     struct pdk_capture_spec spec = {
         .repo = sb->repo, .root_fd = sb->root_fd, .index = sb->baseline
     };
-    int rc = step(PDK_FAKE_DIRT, err);
+    int rc = take_step(PDK_FAKE_DIRT, err);
 
     return rc < 0 ? rc : pdk_capture_dirt(vault, &spec, out, err);
 }
@@ -115,11 +115,11 @@ void pdk_fake_reset(void)
     commits_made = alive = peak = 0;
 }
 
-void pdk_fake_fail(enum pdk_fake_step which, int code, int skip, int times)
+void pdk_fake_fail(enum pdk_fake_step step, int code, int skip, int times)
 {
-    scripts[which].code = code;
-    scripts[which].skip = skip;
-    scripts[which].times = times;
+    scripts[step].code = code;
+    scripts[step].skip = skip;
+    scripts[step].times = times;
 }
 
 void pdk_fake_set_commits(int commits)
@@ -127,9 +127,9 @@ void pdk_fake_set_commits(int commits)
     commits_made = commits;
 }
 
-int pdk_fake_calls(enum pdk_fake_step which)
+int pdk_fake_calls(enum pdk_fake_step step)
 {
-    return scripts[which].calls;
+    return scripts[step].calls;
 }
 
 int pdk_fake_alive(void)
