@@ -367,6 +367,19 @@ static int on_event(struct composer *c, const yaml_event_t *event)
     return 0;
 }
 
+/* Does the text end before this line says anything? */
+static bool past_end(const struct pdk_source *source, size_t line)
+{
+    const char *at = source->text;
+    const char *end = at + source->len;
+
+    for (; line > 0 && at; line--) {
+        at = memchr(at, '\n', (size_t)(end - at));
+        at = at ? at + 1 : NULL;
+    }
+    return !at || at == end;
+}
+
 /* Where the line's indentation has a tab: its column, else 0. */
 static int tab_in_indent(const struct pdk_source *source, size_t line)
 {
@@ -390,7 +403,10 @@ static int on_syntax(struct composer *c)
 
     if (p->error == YAML_MEMORY_ERROR)
         return out_of_memory(c);
-    if (c->source->flag && pos.line > 1) /* past the end of its one line */
+    if (p->context && past_end(c->source, p->problem_mark.line) &&
+            !past_end(c->source, p->context_mark.line))
+        pos = place(c, &p->context_mark); /* what is open says more than the end */
+    else if (c->source->flag && pos.line > 1)
         pos = (struct pdk_pos){ c->source, 1, (int)c->source->len + 1 };
     if (tab_in_indent(c->source, p->problem_mark.line) > 0) {
         pos.col = tab_in_indent(c->source, p->problem_mark.line);

@@ -100,7 +100,7 @@ static bool list_grow(struct pdk_diags *diags)
     return true;
 }
 
-static char *format(const char *fmt, va_list args)
+__attribute__((format(printf, 1, 0))) static char *format(const char *fmt, va_list args)
 {
     char *text = NULL;
 

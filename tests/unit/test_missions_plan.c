@@ -163,7 +163,7 @@ START_TEST(faults_in_flags_are_placed_at_the_flag)
     struct pdk_override number = { "-n", "candidates", "many", PDK_OVERRIDE_YAML };
     struct pdk_override yaml = { "--set", "sandbox.env", "{", PDK_OVERRIDE_YAML };
     struct pdk_override nowhere = { "--set", "mission.run.x", "1", PDK_OVERRIDE_YAML };
-    struct pdk_override unknown = { "--set", "verfy.in", "same", PDK_OVERRIDE_YAML };
+    struct pdk_override unknown = { "--set", "verifx.in", "same", PDK_OVERRIDE_YAML };
 
     said_by(file, &set,
             "--set: 'mission.timeout' needs a unit: '30'\n    mission.timeout=30\n"
@@ -177,7 +177,7 @@ START_TEST(faults_in_flags_are_placed_at_the_flag)
             "--set: 'mission.run.x' leads nowhere at 'x'\n    mission.run.x=1\n"
             "                  ^\n");
     said_by(file, &unknown,
-            "--set: unknown key 'verfy'\n    verfy.in=same\n             ^\n"
+            "--set: unknown key 'verifx'\n    verifx.in=same\n              ^\n"
             "    hint: did you mean 'verify'?\n");
 }
 END_TEST
