@@ -96,12 +96,12 @@ START_TEST(a_full_disk_loses_nothing_and_the_store_goes_on_after)
 {
     PDK_AUTO_STORE struct pdk_store *store = open_store();
     struct pdk_err err = PDK_ERR_INIT;
-    char text[20001];
+    PDK_AUTO_FREE char *text = calloc(1, 20001);
     int rc = 0;
     int n = 0;
 
+    ck_assert_ptr_nonnull(text);
     memset(text, 'x', 20000);
-    text[20000] = '\0';
     pdk_test_plan_run(store, 1);
     ck_assert_int_eq(pdk_db_run(store, "PRAGMA max_page_count = 40", &err), 0);
     for (rc = warn(store, text); rc == 0 && n < 100; n++)
