@@ -95,7 +95,8 @@ int pdk_sandbox_count_commits(struct pdk_sandbox *sb, int *out, struct pdk_err *
 enum pdk_teardown_flags { PDK_TEARDOWN_KEEP_BRANCH = 1U << 0 };
 /*
  * Removes directory, registry entry and branch, each attempted, absent is fine; never follows a
- * link. Works from a record alone, also when the directory has gone. A branch that cannot be kept
+ * link. Works from a record alone, also when the directory has gone, and
+ * after a kill half-way through materialize (start is "" then). A branch that cannot be kept
  * (it lies in the sandbox) or that is checked out elsewhere is PDK_ECONFLICT, before or after the rest.
  */
 int pdk_sandbox_teardown(const struct pdk_sandbox_record *record,

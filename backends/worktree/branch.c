@@ -119,7 +119,8 @@ int pdk_branch_remove(const struct pdk_repo *repo,
                  : pdk_fail_nomem(err);
     bool ours = rc == 0 && *tip.hex && log_is_ours(repo, record);
 
-    if (rc == 0 && *tip.hex && !ours)
+    /* The record of a creation that was killed knows no start. */
+    if (rc == 0 && *tip.hex && !ours && *record->start.hex)
         rc = holds_start(repo, record, &tip, &ours, err);
     if (rc < 0 || !ours)
         return rc;

@@ -167,14 +167,25 @@ int pdk_registry_find(const struct pdk_repo *repo, const char *id, const char *r
     return 0;
 }
 
+/* What a kill leaves while an entry is made: no gitdir yet, so that git takes it for rubbish, too. */
+static bool is_half_made(const char *entry)
+{
+    PDK_AUTO_FREE char *path = pdk_strf("%s/gitdir", entry);
+
+    return path && pdk_fs_is_dir(entry) && !pdk_fs_exists(path);
+}
+
 int pdk_registry_remove(const struct pdk_repo *repo, const char *id, const char *root,
         struct pdk_err *err)
 {
     PDK_AUTO_FREE char *entry = NULL;
-    int rc = pdk_registry_find(repo, id, root, &entry, err);
+    PDK_AUTO_FREE char *named = name_entry(repo, id, 0);
+    int rc = named ? pdk_registry_find(repo, id, root, &entry, err) : pdk_fail_nomem(err);
 
     if (rc == 0 && entry)
         rc = pdk_fs_remove_tree(entry, err);
+    if (rc == 0 && is_half_made(named))
+        rc = pdk_fs_remove_tree(named, err);
     if (rc == 0)
         drop_parent(repo);
     return rc;

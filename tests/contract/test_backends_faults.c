@@ -1,10 +1,13 @@
 /* Every call that can fail is made to fail, one a run: what was begun leaves nothing behind. */
 /* wrap: mkdir link rename unlink strdup calloc */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "backends/backend.h"
@@ -15,10 +18,15 @@
 
 static struct pdk_test_world world;
 static long countdown; /* the call that fails; 0: none */
+static bool kills;     /* it does not fail: the process is killed there */
 
 static bool fault_now(void)
 {
-    return countdown > 0 && --countdown == 0;
+    bool now = countdown > 0 && --countdown == 0;
+
+    if (now && kills)
+        (void)raise(SIGKILL);
+    return now;
 }
 
 int __real_mkdir(const char *path, mode_t mode);
@@ -153,6 +161,62 @@ START_TEST(removing_one_can_be_repeated_after_every_failure)
 }
 END_TEST
 
+/* A child makes one and is killed at its n-th call; waits for what it started, too. True if it was. */
+static bool make_and_be_killed(
+        const struct pdk_backend *be, const struct pdk_sandbox_spec *spec, long n)
+{
+    struct pdk_sandbox *sb = NULL;
+    struct pdk_err err = PDK_ERR_INIT;
+    int status = 0;
+    pid_t child = fork();
+
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        kills = true;
+        countdown = n;
+        _exit(pdk_sandbox_materialize(be, spec, &sb, NULL, &err) == 0 ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    while (waitpid(-1, NULL, 0) > 0)
+        ;
+    ck_assert(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFSIGNALED(status);
+}
+
+START_TEST(what_a_kill_leaves_is_removed_by_the_record)
+{
+    const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+    char *before = pdk_test_world_fingerprint(&world);
+    bool killed = true;
+
+    ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    for (long n = 1; killed; n++) {
+        char id[32], name[32], branch[] = "sandbox/x";
+        struct pdk_err err = PDK_ERR_INIT;
+
+        (void)snprintf(id, sizeof(id), "a%ld", n);
+        (void)snprintf(name, sizeof(name), "%s", pdk_backend_name(be));
+        struct pdk_sandbox_spec spec = pdk_test_world_spec(&world, id);
+        spec.branch = branch;
+        struct pdk_sandbox_record record = { .id = id,
+            .backend = name,
+            .branch = branch,
+            .base = spec.base,
+            .tree = spec.tree };
+        record.dir = strdup(spec.dir);
+        killed = make_and_be_killed(be, &spec, n);
+        pdk_test_ok(pdk_sandbox_teardown(&record, world.repo, world.lock, 0, &err), &err);
+        ck_assert(!pdk_test_exists(spec.dir));
+        char *after = pdk_test_world_fingerprint(&world);
+        pdk_test_same(before, after);
+        free(after);
+        free(record.dir);
+        pdk_test_world_spec_fini(&spec);
+    }
+    free(before);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("backends_faults");
@@ -163,6 +227,8 @@ int main(void)
     tcase_add_loop_test(
             each, making_one_survives_every_failure, 0, (int)pdk_backend_count());
     tcase_add_loop_test(each, removing_one_can_be_repeated_after_every_failure, 0,
+            (int)pdk_backend_count());
+    tcase_add_loop_test(each, what_a_kill_leaves_is_removed_by_the_record, 0,
             (int)pdk_backend_count());
     suite_add_tcase(suite, each);
     return pdk_test_main(suite);
