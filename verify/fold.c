@@ -236,6 +236,20 @@ static int take(struct candidate *c, const struct pdk_event *e, struct pdk_err *
     return 0;
 }
 
+/* A task that was skipped says so for all of its candidates: none of them will start. */
+static void take_skip(struct pdk_fold *fold, const struct pdk_event *e)
+{
+    const char *reason = pdk_json_get_str(e->body, "reason", NULL);
+    size_t task = find_task(fold, e->task);
+
+    if (pdk_reason_find(reason) != PDK_REASON_SKIPPED)
+        return;
+    for (size_t i = 0; i < fold->candidates_len; i++) {
+        if (fold->candidates[i].task == task)
+            keep(&fold->candidates[i].broken, 0, PDK_REASON_SKIPPED, "");
+    }
+}
+
 static bool matters(enum pdk_event_type type)
 {
     return type == PDK_EVENT_ATTEMPT_STATE || type == PDK_EVENT_ATTEMPT_FAILED ||
@@ -252,6 +266,8 @@ int pdk_fold_event(
         return plan_task(fold, event, &task, err);
     if (event->type == PDK_EVENT_CANDIDATE_PLANNED)
         return plan_candidate(fold, event, err);
+    if (event->type == PDK_EVENT_TASK_JUDGED)
+        take_skip(fold, event);
     if (!matters(event->type) || event->candidate == 0)
         return 0;
     struct candidate *c = find_candidate(fold, event->task, event->candidate);

@@ -87,7 +87,8 @@ PDK_DEFINE_AUTO(struct pdk_fold, pdk_fold_free)
 #define PDK_AUTO_FOLD PDK_AUTO(pdk_fold_free)
 
 /*
- * Takes the next event; borrows it. Events that say nothing about verdicts, and those of attempts
+ * Takes the next event; borrows it. A task.judged with the reason skipped counts for its candidates;
+ * other verdicts in events are results and not read. Events that say nothing about verdicts, and those of attempts
  * that a later one replaced, have no effect. PDK_ENOMEM, or PDK_ECORRUPT for a body that is not as
  * store/event.h says.
  */

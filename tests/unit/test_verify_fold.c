@@ -302,6 +302,21 @@ START_TEST(a_fleet_is_as_good_as_its_worst_task)
 }
 END_TEST
 
+START_TEST(a_skipped_task_abstains_with_its_candidates)
+{
+    PDK_AUTO_FOLD struct pdk_fold *fold = planned();
+    struct pdk_judgement j;
+
+    feed(fold, PDK_EVENT_TASK_JUDGED, 0, "{\"verdict\":\"pass\"}");
+    expect(fold, 1, PDK_VERDICT_ABSTAIN, PDK_REASON_NOT_JUDGED);
+    feed(fold, PDK_EVENT_TASK_JUDGED, 0,
+            "{\"verdict\":\"abstain\",\"reason\":\"skipped\"}");
+    expect(fold, 1, PDK_VERDICT_ABSTAIN, PDK_REASON_SKIPPED);
+    pdk_fold_run(fold, &j);
+    ck_assert_int_eq(j.reason, PDK_REASON_SKIPPED);
+}
+END_TEST
+
 START_TEST(bodies_that_are_not_as_agreed_are_corrupt)
 {
     static const struct {
@@ -347,6 +362,7 @@ int main(void)
     tcase_add_test(tc, allow_empty_may_come_with_the_task);
     tcase_add_test(tc, tasks_and_runs_by_their_candidates);
     tcase_add_test(tc, a_fleet_is_as_good_as_its_worst_task);
+    tcase_add_test(tc, a_skipped_task_abstains_with_its_candidates);
     tcase_add_test(tc, bodies_that_are_not_as_agreed_are_corrupt);
     suite_add_tcase(suite, tc);
     return pdk_test_main(suite);
