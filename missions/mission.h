@@ -63,7 +63,8 @@ void pdk_diags_print(const struct pdk_diags *diags, struct pdk_buf *out);
 enum pdk_override_kind {
     PDK_OVERRIDE_YAML, /* value is read as YAML: --set */
     PDK_OVERRIDE_TEXT, /* value is the text itself: --cmd */
-    PDK_OVERRIDE_APPEND /* value is a command; key a list of checks, one is added: --check */
+    /* value is a command, added to key's list: of checks (--check), or of commands (--setup) */
+    PDK_OVERRIDE_APPEND
 };
 
 struct pdk_override {

@@ -115,7 +115,8 @@ static int append(
         list->items = old->items;
         list->len = old->len;
     }
-    struct pdk_node *check = new_check(a, list, run);
+    bool checks = strcmp(key, "checks") == 0; /* any other list is one of commands */
+    struct pdk_node *check = checks ? new_check(a, list, run) : run;
     if (!check || pdk_node_put(a->doc, list, NULL, check) < 0)
         return PDK_ENOMEM;
     return pdk_node_put(a->doc, map, name, list);

@@ -131,15 +131,18 @@ START_TEST(flags_alone_make_a_mission)
         { "--cmd", "mission.run", "make fix: {it}", PDK_OVERRIDE_TEXT },
         { "--check", "verify.checks", "make test", PDK_OVERRIDE_APPEND },
         { "--check", "verify.checks", "make lint", PDK_OVERRIDE_APPEND },
+        { "--setup", "sandbox.setup", "./bootstrap", PDK_OVERRIDE_APPEND },
         { "-n", "candidates", "4", PDK_OVERRIDE_YAML },
         { "--set", "verify.checks.1.timeout", "5s", PDK_OVERRIDE_YAML },
     };
-    PDK_AUTO_PLAN struct pdk_plan *plan = plan_of(NULL, flags, 5);
+    PDK_AUTO_PLAN struct pdk_plan *plan = plan_of(NULL, flags, 6);
     const struct pdk_plan_task *task = &plan->tasks[0];
 
     ck_assert_str_eq(task->run.argv.items[2], "make fix: {it}");
     ck_assert_uint_eq(task->candidates_len, 4);
     ck_assert_uint_eq(task->verify.checks_len, 2);
+    ck_assert_uint_eq(task->sandbox.setup_len, 1);
+    ck_assert_str_eq(task->sandbox.setup[0].argv.items[2], "./bootstrap");
     ck_assert_str_eq(task->verify.checks[1].name, "check-2");
     ck_assert_int_eq(task->verify.checks[1].timeout_ms, 5000);
 }
