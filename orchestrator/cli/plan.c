@@ -46,8 +46,8 @@ static void overrides_fini(struct overrides *o)
     pdk_strv_fini(&o->keys);
 }
 
-static int add_override(struct overrides *o, const char *flag, const char *key, const char *value,
-        enum pdk_override_kind kind, struct pdk_err *err)
+static int add_override(struct overrides *o, const char *flag, const char *key,
+        const char *value, enum pdk_override_kind kind, struct pdk_err *err)
 {
     struct pdk_override *grown = reallocarray(o->items, o->len + 1, sizeof(*grown));
 
@@ -58,8 +58,8 @@ static int add_override(struct overrides *o, const char *flag, const char *key, 
     return 0;
 }
 
-static int add_flag(const struct pdk_args *args, const struct flag_row *row, struct overrides *o,
-        struct pdk_err *err)
+static int add_flag(const struct pdk_args *args, const struct flag_row *row,
+        struct overrides *o, struct pdk_err *err)
 {
     const char *value;
     size_t at = 0;
@@ -68,7 +68,8 @@ static int add_flag(const struct pdk_args *args, const struct flag_row *row, str
     if (o->flags.failed)
         return pdk_fail_nomem(err);
     while ((value = pdk_args_next(args, row->option, &at)))
-        if (add_override(o, o->flags.items[o->flags.len - 1], row->key, value, row->kind, err) < 0)
+        if (add_override(o, o->flags.items[o->flags.len - 1], row->key, value, row->kind,
+                    err) < 0)
             return err->code;
     return 0;
 }
@@ -85,8 +86,9 @@ static int add_sets(const struct pdk_args *args, struct overrides *o, struct pdk
         if (!eq || eq == text)
             return pdk_fail(err, PDK_EINVAL, 0, "--set takes KEY=VALUE, not '%s'", text);
         pdk_strv_take(&o->keys, strndup(text, (size_t)(eq - text)));
-        if (o->keys.failed || add_override(o, "--set", o->keys.items[o->keys.len - 1], eq + 1,
-                                      PDK_OVERRIDE_YAML, err) < 0)
+        if (o->keys.failed ||
+                add_override(o, "--set", o->keys.items[o->keys.len - 1], eq + 1,
+                        PDK_OVERRIDE_YAML, err) < 0)
             return pdk_fail_nomem(err);
     }
     return 0;
@@ -99,8 +101,8 @@ static int collect_overrides(
         if (add_flag(args, &flag_rows[i], o, err) < 0)
             return err->code;
     if (pdk_args_has(args, "allow-empty") &&
-            add_override(o, "--allow-empty", "verify.allow_empty", "true", PDK_OVERRIDE_YAML, err) <
-                    0)
+            add_override(o, "--allow-empty", "allow_empty", "true", PDK_OVERRIDE_YAML,
+                    err) < 0)
         return err->code;
     return add_sets(args, o, err);
 }
@@ -134,7 +136,8 @@ static int fail_with(const struct pdk_cli *cli, const struct pdk_diags *diags,
     (void)pdk_json_set_str(error, "code", pdk_code_name(err->code));
     (void)pdk_json_set_str(error, "message", diags->items[0].message);
     (void)pdk_json_set_str(error, "hint", diags->items[0].hint);
-    (void)pdk_json_set(error, "where", pdk_json_ref(pdk_json_get(pdk_json_at(all, 0), "where")));
+    (void)pdk_json_set(
+            error, "where", pdk_json_ref(pdk_json_get(pdk_json_at(all, 0), "where")));
     (void)pdk_json_set(error, "all", all);
     (void)pdk_json_set_int(doc, "schema_version", 1);
     (void)pdk_json_set(doc, "error", error);
@@ -142,7 +145,8 @@ static int fail_with(const struct pdk_cli *cli, const struct pdk_diags *diags,
     return pdk_exit_status(err->code);
 }
 
-static int check_pattern(const char *pattern, size_t *offset, struct pdk_err *err, void *user)
+static int check_pattern(
+        const char *pattern, size_t *offset, struct pdk_err *err, void *user)
 {
     (void)user;
     return pdk_pattern_check(pattern, offset, err);
@@ -192,8 +196,8 @@ static int check_kind(const struct pdk_cli *cli, const struct pdk_args *args,
     return pdk_cli_fail(cli, &err);
 }
 
-static int validate_one(struct pdk_cli *cli, const struct pdk_args *args, const char *path,
-        struct pdk_json *items)
+static int validate_one(struct pdk_cli *cli, const struct pdk_args *args,
+        const char *path, struct pdk_json *items)
 {
     PDK_AUTO_PLAN struct pdk_plan *plan = NULL;
     struct pdk_json *item, *unbuilt;
