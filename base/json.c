@@ -152,6 +152,27 @@ int pdk_json_set_bytes(
     return pdk_json_set_str(object, coded_key, pdk_buf_str(&coded));
 }
 
+int pdk_json_get_bytes(
+        const struct pdk_json *v, const char *key, struct pdk_buf *out, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *coded_key = pdk_strf("%s_base64", key);
+    const struct pdk_json *coded = coded_key ? pdk_json_get(v, coded_key) : NULL;
+    const struct pdk_json *plain = pdk_json_get(v, key);
+    size_t len = 0;
+    const char *text = pdk_json_text(coded ? coded : plain, &len);
+
+    if (!coded_key)
+        return pdk_fail_nomem(err);
+    if (!text && pdk_json_type(coded ? coded : plain) == PDK_JSON_NULL)
+        return 0;
+    if (!text)
+        return pdk_fail(err, PDK_EINVAL, 0, "'%s' is no string", key);
+    if (coded)
+        return pdk_base64_decode(text, len, out, err);
+    pdk_buf_add(out, text, len);
+    return pdk_buf_ok(out, err);
+}
+
 static bool is_failed(const json_t *v)
 {
     const char *key;

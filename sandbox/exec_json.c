@@ -1,0 +1,258 @@
+/* exec's request and result, as JSON and back. What comes from the other side is checked. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "sandbox/protocol.h"
+
+enum { MAX_WORDS = 65536 };
+
+void pdk_exec_request_fini(struct pdk_exec_request *r)
+{
+    pdk_strv_fini(&r->argv);
+    pdk_strv_fini(&r->env);
+    free(r->cwd);
+    free(r->log);
+    free(r->nonce);
+    r->cwd = r->log = r->nonce = NULL;
+}
+
+/* Words may hold any bytes but NUL: those that are not UTF-8 travel as {"base64": …}. */
+static int put_words(struct pdk_json *v, const char *key, const struct pdk_strv *words)
+{
+    struct pdk_json *array = pdk_json_array();
+
+    for (size_t i = 0; i < words->len; i++) {
+        const char *word = words->items[i];
+        struct pdk_json *text = pdk_json_strn(word, strlen(word));
+        struct pdk_json *coded;
+
+        if (text) {
+            (void)pdk_json_append(array, text);
+            continue;
+        }
+        coded = pdk_json_object();
+        (void)pdk_json_set_bytes(coded, "word", word, strlen(word));
+        (void)pdk_json_append(array, coded);
+    }
+    return pdk_json_set(v, key, array);
+}
+
+int pdk_exec_request_to_json(
+        const struct pdk_exec_request *r, struct pdk_json **out, struct pdk_err *err)
+{
+    PDK_AUTO_JSON struct pdk_json *v = pdk_json_object();
+    struct pdk_json *graces = pdk_json_object();
+
+    if (!v || !graces) {
+        pdk_json_free(graces);
+        return pdk_fail_nomem(err);
+    }
+    (void)pdk_json_set_int(graces, "int_ms", r->graces.int_ms);
+    (void)pdk_json_set_int(graces, "term_ms", r->graces.term_ms);
+    (void)pdk_json_set_int(graces, "kill_ms", r->graces.kill_ms);
+    (void)put_words(v, "argv", &r->argv);
+    (void)put_words(v, "env", &r->env);
+    if (r->cwd)
+        (void)pdk_json_set_bytes(v, "cwd", r->cwd, strlen(r->cwd));
+    (void)pdk_json_set_int(v, "timeout_ms", r->timeout_ms);
+    (void)pdk_json_set(v, "graces", graces);
+    if (r->log)
+        (void)pdk_json_set_str(v, "log", r->log);
+    (void)pdk_json_set_int(v, "output_cap", r->output_cap);
+    (void)pdk_json_set_str(v, "nonce", r->nonce ? r->nonce : "");
+    if (pdk_json_ok(v, err) < 0)
+        return err ? err->code : PDK_ENOMEM;
+    *out = pdk_take_ptr(&v);
+    return 0;
+}
+
+/* A string member, or "<key>_base64" beside it. NULL in *out where there is none. */
+static int take_bytes(
+        const struct pdk_json *v, const char *key, char **out, struct pdk_err *err)
+{
+    PDK_AUTO_BUF struct pdk_buf bytes = PDK_BUF_INIT;
+
+    if (pdk_json_get_bytes(v, key, &bytes, err) < 0)
+        return err ? err->code : PDK_EINVAL;
+    if (!bytes.data)
+        return 0;
+    if (strlen(bytes.data) != bytes.len)
+        return pdk_fail(err, PDK_EINVAL, 0, "'%s' holds a NUL", key);
+    *out = pdk_buf_take(&bytes);
+    return *out ? 0 : pdk_fail_nomem(err);
+}
+
+static int take_words(const struct pdk_json *v, const char *key, struct pdk_strv *out,
+        struct pdk_err *err)
+{
+    const struct pdk_json *array = pdk_json_get(v, key);
+
+    if (pdk_json_type(array) != PDK_JSON_ARRAY || pdk_json_len(array) > MAX_WORDS)
+        return pdk_fail(err, PDK_EINVAL, 0, "'%s' is no list of words", key);
+    for (size_t i = 0; i < pdk_json_len(array); i++) {
+        const struct pdk_json *item = pdk_json_at(array, i);
+        PDK_AUTO_FREE char *word = NULL;
+        size_t len = 0;
+        const char *text = pdk_json_text(item, &len);
+
+        if (text && strlen(text) == len)
+            word = strdup(text);
+        else if (text || take_bytes(item, "word", &word, err) < 0 || !word)
+            return pdk_fail(err, PDK_EINVAL, 0, "'%s' holds what is no word", key);
+        pdk_strv_take(out, pdk_take_ptr(&word));
+    }
+    return pdk_strv_ok(out, err);
+}
+
+static int take_time(const struct pdk_json *v, const char *key, int64_t *out, struct pdk_err *err)
+{
+    *out = pdk_json_get_int(v, key, 0);
+    if (*out < 0 || *out > INT64_MAX / 4)
+        return pdk_fail(err, PDK_EINVAL, 0, "'%s' is out of range", key);
+    return 0;
+}
+
+static int fill_request(
+        const struct pdk_json *v, struct pdk_exec_request *r, struct pdk_err *err)
+{
+    const struct pdk_json *graces = pdk_json_get(v, "graces");
+
+    if (take_words(v, "argv", &r->argv, err) < 0 || take_words(v, "env", &r->env, err) < 0 ||
+            take_bytes(v, "cwd", &r->cwd, err) < 0 || take_bytes(v, "log", &r->log, err) < 0 ||
+            take_bytes(v, "nonce", &r->nonce, err) < 0 ||
+            take_time(v, "timeout_ms", &r->timeout_ms, err) < 0 ||
+            take_time(v, "output_cap", &r->output_cap, err) < 0 ||
+            take_time(graces, "int_ms", &r->graces.int_ms, err) < 0 ||
+            take_time(graces, "term_ms", &r->graces.term_ms, err) < 0 ||
+            take_time(graces, "kill_ms", &r->graces.kill_ms, err) < 0)
+        return err ? err->code : PDK_EINVAL;
+    if (r->argv.len == 0)
+        return pdk_fail(err, PDK_EINVAL, 0, "'argv' is empty");
+    if (r->nonce && strlen(r->nonce) > 64)
+        return pdk_fail(err, PDK_EINVAL, 0, "'nonce' is longer than 64");
+    return 0;
+}
+
+int pdk_exec_request_from_json(
+        const struct pdk_json *v, struct pdk_exec_request *out, struct pdk_err *err)
+{
+    struct pdk_exec_request r = { 0 };
+
+    if (fill_request(v, &r, err) < 0) {
+        pdk_exec_request_fini(&r);
+        return err ? err->code : PDK_EINVAL;
+    }
+    *out = r;
+    return 0;
+}
+
+/* ---- the result */
+
+static const char *const start_names[] = { "started", "no_command", "no_cwd", "no_spawn" };
+
+int pdk_exec_result_to_json(
+        const struct pdk_exec_result *r, struct pdk_json **out, struct pdk_err *err)
+{
+    PDK_AUTO_JSON struct pdk_json *v = pdk_json_object();
+
+    if (!v)
+        return pdk_fail_nomem(err);
+    (void)pdk_json_set_str(v, "nonce", r->nonce);
+    (void)pdk_json_set_str(v, "start", start_names[r->start]);
+    (void)pdk_json_set_int(v, "start_errno", r->start_errno);
+    (void)pdk_json_set_int(v, "exit_code", r->exit_code);
+    (void)pdk_json_set_int(v, "signal", r->signal);
+    (void)pdk_json_set_bool(v, "timed_out", r->timed_out);
+    (void)pdk_json_set_bool(v, "canceled", r->canceled);
+    (void)pdk_json_set_bool(v, "oom", r->oom);
+    (void)pdk_json_set_bool(v, "root_gone", r->root_gone);
+    (void)pdk_json_set_int(v, "stragglers", r->stragglers);
+    (void)pdk_json_set_int(v, "leaked", r->leaked);
+    (void)pdk_json_set_int(v, "duration_ms", r->duration_ms);
+    (void)pdk_json_set_int(v, "cpu_ms", r->cpu_ms);
+    (void)pdk_json_set_int(v, "max_rss_kb", r->max_rss_kb);
+    (void)pdk_json_set_int(v, "out_bytes", (int64_t)r->out_bytes);
+    (void)pdk_json_set_int(v, "out_dropped", (int64_t)r->out_dropped);
+    (void)pdk_json_set_int(v, "err_bytes", (int64_t)r->err_bytes);
+    (void)pdk_json_set_int(v, "err_dropped", (int64_t)r->err_dropped);
+    if (pdk_json_ok(v, err) < 0)
+        return err ? err->code : PDK_ENOMEM;
+    *out = pdk_take_ptr(&v);
+    return 0;
+}
+
+static int take_start(
+        const struct pdk_json *v, enum pdk_exec_start *out, struct pdk_err *err)
+{
+    const char *name = pdk_json_get_str(v, "start", "");
+
+    for (size_t i = 0; i < sizeof(start_names) / sizeof(start_names[0]); i++)
+        if (strcmp(start_names[i], name) == 0) {
+            *out = (enum pdk_exec_start)i;
+            return 0;
+        }
+    return pdk_fail(err, PDK_EPROTO, 0, "'start' is none of its values");
+}
+
+static int take_int(const struct pdk_json *v, const char *key, int64_t min, int64_t max,
+        int64_t *out, struct pdk_err *err)
+{
+    if (pdk_json_type(pdk_json_get(v, key)) != PDK_JSON_INT)
+        return pdk_fail(err, PDK_EPROTO, 0, "'%s' is no whole number", key);
+    *out = pdk_json_get_int(v, key, 0);
+    if (*out < min || *out > max)
+        return pdk_fail(err, PDK_EPROTO, 0, "'%s' is out of range", key);
+    return 0;
+}
+
+/* An exit is either a code or a signal, and both are in the range that the system knows. */
+static int take_exit(const struct pdk_json *v, struct pdk_exec_result *r, struct pdk_err *err)
+{
+    int64_t code, signal;
+
+    if (take_int(v, "exit_code", -1, 255, &code, err) < 0 ||
+            take_int(v, "signal", 0, 64, &signal, err) < 0)
+        return err ? err->code : PDK_EPROTO;
+    if (r->start == PDK_EXEC_STARTED && (code < 0) != (signal > 0))
+        return pdk_fail(err, PDK_EPROTO, 0, "neither an exit code nor a signal, or both");
+    r->exit_code = (int)code;
+    r->signal = (int)signal;
+    return 0;
+}
+
+int pdk_exec_result_from_json(
+        const struct pdk_json *v, struct pdk_exec_result *out, struct pdk_err *err)
+{
+    struct pdk_exec_result r = { 0 };
+    const char *nonce = pdk_json_get_str(v, "nonce", "");
+    int64_t out_bytes, err_bytes, stragglers, leaked;
+
+    if (strlen(nonce) >= sizeof(r.nonce))
+        return pdk_fail(err, PDK_EPROTO, 0, "'nonce' is longer than 64");
+    memcpy(r.nonce, nonce, strlen(nonce) + 1);
+    if (take_start(v, &r.start, err) < 0 || take_exit(v, &r, err) < 0 ||
+            take_int(v, "stragglers", 0, INT_MAX, &stragglers, err) < 0 ||
+            take_int(v, "leaked", 0, INT_MAX, &leaked, err) < 0 ||
+            take_int(v, "duration_ms", 0, INT64_MAX, &r.duration_ms, err) < 0 ||
+            take_int(v, "out_bytes", 0, INT64_MAX, &out_bytes, err) < 0 ||
+            take_int(v, "err_bytes", 0, INT64_MAX, &err_bytes, err) < 0)
+        return err ? err->code : PDK_EPROTO;
+    r.start_errno = (int)pdk_json_get_int(v, "start_errno", 0);
+    r.stragglers = (int)stragglers;
+    r.leaked = (int)leaked;
+    r.timed_out = pdk_json_get_bool(v, "timed_out", false);
+    r.canceled = pdk_json_get_bool(v, "canceled", false);
+    r.oom = pdk_json_get_bool(v, "oom", false);
+    r.root_gone = pdk_json_get_bool(v, "root_gone", false);
+    r.cpu_ms = pdk_json_get_int(v, "cpu_ms", 0);
+    r.max_rss_kb = pdk_json_get_int(v, "max_rss_kb", 0);
+    r.out_bytes = (uint64_t)out_bytes;
+    r.err_bytes = (uint64_t)err_bytes;
+    r.out_dropped = (uint64_t)pdk_json_get_int(v, "out_dropped", 0);
+    r.err_dropped = (uint64_t)pdk_json_get_int(v, "err_dropped", 0);
+    *out = r;
+    return 0;
+}
