@@ -126,6 +126,8 @@ static void proc_on_exit(uv_poll_t *poll, int status, int events)
     p->end.signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
     p->reaped = true;
     (void)uv_poll_stop(poll);
+    if (p->handlers.on_reaped)
+        p->handlers.on_reaped(p, &p->end, p->user);
     step(p);
 }
 

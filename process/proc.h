@@ -26,6 +26,8 @@ struct pdk_proc_handlers {
     /* Output as it comes; fd is 1 or 2; data is valid during the call only. */
     void (*on_output)(
             struct pdk_proc *p, int fd, const char *data, size_t len, void *user);
+    /* The child itself was reaped; its outputs may still be open. NULL: not wanted. */
+    void (*on_reaped)(struct pdk_proc *p, const struct pdk_proc_end *end, void *user);
     /* Reaped and drained: the last call; p is gone after it. */
     void (*on_end)(struct pdk_proc *p, const struct pdk_proc_end *end, void *user);
 };
