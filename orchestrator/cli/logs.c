@@ -102,7 +102,7 @@ static int find_files(struct tails *t, const char *dir, const char *stage, struc
 static int print_new(struct tails *t, struct tail *tail, struct pdk_err *err)
 {
     PDK_AUTO_FD int fd = open(tail->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    char chunk[65536];
+    char chunk[8192];
     ssize_t n;
 
     if (fd < 0)

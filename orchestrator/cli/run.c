@@ -182,12 +182,12 @@ static int carry_out(struct pdk_cli *cli, const struct pdk_args *args, struct pd
         return pdk_cli_fail(cli, &err);
     status = exit_status(&result);
     if (land(cli, plan, run, &result, &err) < 0) {
-        bool json = cli->json;
+        bool as_json = cli->json;
 
         /* The document below holds the promotion's record: the error goes to stderr. */
         cli->json = false;
         status = pdk_cli_fail(cli, &err);
-        cli->json = json;
+        cli->json = as_json;
     }
     printed = print_run(cli, args, run);
     return status ? status : printed;

@@ -125,7 +125,7 @@ static ssize_t read_at(int fd, char *to, size_t len, int64_t offset)
 /* The offset at which line number `line` (from 1) begins; the file's end where it has fewer. */
 static int64_t find_line(int fd, int64_t line)
 {
-    char chunk[16384];
+    char chunk[8192];
     int64_t at = 0, seen = 1;
     ssize_t n;
 
