@@ -66,7 +66,7 @@ int pdk_repo_pin(const struct pdk_repo *repo, const char *name,
         const struct pdk_oid *commit, struct pdk_err *err);
 int pdk_repo_unpin(const struct pdk_repo *repo, const char *name, struct pdk_err *err);
 
-/* A merge, rebase, cherry-pick, revert or bisect under way: its name (static), or NULL. */
+/* A merge, rebase, cherry-pick or revert under way: its name (static), or NULL. A bisect is none. */
 const char *pdk_repo_operation(const struct pdk_repo *repo);
 
 /*
