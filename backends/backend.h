@@ -89,10 +89,14 @@ int pdk_sandbox_capture(struct pdk_sandbox *sb, struct pdk_vault *vault,
 /* Captures, and makes that the baseline: what is there now (after setup) is no dirt from here on. */
 int pdk_sandbox_rebase(struct pdk_sandbox *sb, struct pdk_vault *vault,
         struct pdk_capture *out, struct pdk_err *err);
-/* Commits made in it that no ref of the user's repository and no base holds: their number. */
-int pdk_sandbox_count_commits(struct pdk_sandbox *sb, int *out, struct pdk_err *err);
-
 enum pdk_teardown_flags { PDK_TEARDOWN_KEEP_BRANCH = 1U << 0 };
+/*
+ * Commits made in it that a teardown with these flags would lose: no ref of the user's repository and no
+ * base holds them. Their number.
+ */
+int pdk_sandbox_count_commits(
+        struct pdk_sandbox *sb, unsigned int flags, int *out, struct pdk_err *err);
+
 /*
  * Removes directory, registry entry and branch, each attempted, absent is fine; never follows a
  * link. Works from a record alone, also when the directory has gone, and

@@ -29,8 +29,9 @@ struct pdk_backend {
     /* Required. Undoes the registry entry and branch; the directory is removed by the dispatcher. */
     int (*teardown)(const struct pdk_sandbox_record *record, const struct pdk_repo *repo,
             const char *lock, unsigned int flags, struct pdk_err *err);
-    /* Required. Number of commits reachable from its refs and HEAD that are its own. */
-    int (*count_commits)(struct pdk_sandbox *sb, int *out, struct pdk_err *err);
+    /* Required. Number of commits reachable from its refs and HEAD that would go with it. */
+    int (*count_commits)(
+            struct pdk_sandbox *sb, unsigned int flags, int *out, struct pdk_err *err);
     /*
      * The commit that HEAD names now, "" where that cannot be told; *objects (owned by the caller; NULL:
      * nowhere else) is the directory where its objects are beside the user's. NULL: HEAD never moves.

@@ -236,12 +236,13 @@ int pdk_sandbox_rebase(struct pdk_sandbox *sb, struct pdk_vault *vault,
     return pdk_wrap(err, "sandbox '%s'", sb->record.id);
 }
 
-int pdk_sandbox_count_commits(struct pdk_sandbox *sb, int *out, struct pdk_err *err)
+int pdk_sandbox_count_commits(
+        struct pdk_sandbox *sb, unsigned int flags, int *out, struct pdk_err *err)
 {
     int rc = check_root(sb, err);
 
     if (rc == 0)
-        rc = sb->be->count_commits(sb, out, err);
+        rc = sb->be->count_commits(sb, flags, out, err);
     return rc < 0 ? pdk_wrap(err, "sandbox '%s'", sb->record.id) : 0;
 }
 

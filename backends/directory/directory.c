@@ -49,13 +49,15 @@ static int directory_teardown(const struct pdk_sandbox_record *record,
     return 0;
 }
 
-static int directory_count_commits(struct pdk_sandbox *sb, int *out, struct pdk_err *err)
+static int directory_count_commits(
+        struct pdk_sandbox *sb, unsigned int flags, int *out, struct pdk_err *err)
 {
     PDK_AUTO_STRV struct pdk_strv tips = PDK_STRV_INIT;
     PDK_AUTO_FREE char *objects = pdk_strf("%s/.git/objects", sb->root);
     PDK_AUTO_FD int fd =
             openat(sb->root_fd, ".git", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
+    (void)flags; /* its branch goes in any case */
     if (!objects)
         return pdk_fail_nomem(err);
     if (fd < 0)

@@ -114,14 +114,15 @@ static int collect_tips(
     return rc < 0 ? rc : pdk_strv_ok(tips, err);
 }
 
-static int worktree_count_commits(struct pdk_sandbox *sb, int *out, struct pdk_err *err)
+static int worktree_count_commits(
+        struct pdk_sandbox *sb, unsigned int flags, int *out, struct pdk_err *err)
 {
     PDK_AUTO_STRV struct pdk_strv tips = PDK_STRV_INIT;
     PDK_AUTO_FREE char *own = NULL;
 
     if (collect_tips(sb, &tips, err) < 0)
         return pdk_wrap(err, "cannot count its commits");
-    if (sb->record.branch) {
+    if (sb->record.branch && !(flags & PDK_TEARDOWN_KEEP_BRANCH)) {
         own = pdk_strf("refs/heads/%s", sb->record.branch);
         if (!own)
             return pdk_fail_nomem(err);

@@ -183,7 +183,8 @@ int pdk_command_sandbox_create(struct pdk_cli *cli, const struct pdk_args *args)
 /* ---- discard */
 
 /* What would be lost: PDK_ECONFLICT says so. */
-static int check_loss(struct pdk_cli *cli, const struct pdk_named *named, struct pdk_err *err)
+static int check_loss(struct pdk_cli *cli, const struct pdk_named *named, unsigned int flags,
+        struct pdk_err *err)
 {
     PDK_AUTO_SANDBOX struct pdk_sandbox *sb = NULL;
     PDK_AUTO_DIRT struct pdk_dirt dirt = { NULL, 0 };
@@ -195,7 +196,7 @@ static int check_loss(struct pdk_cli *cli, const struct pdk_named *named, struct
         return err->code;
     }
     if (pdk_sandbox_collect_dirt(sb, cli->vault, &dirt, err) < 0 ||
-            pdk_sandbox_count_commits(sb, &commits, err) < 0)
+            pdk_sandbox_count_commits(sb, flags, &commits, err) < 0)
         return err->code;
     if (dirt.len == 0 && commits == 0)
         return 0;
@@ -215,7 +216,7 @@ int pdk_command_sandbox_discard(struct pdk_cli *cli, const struct pdk_args *args
 
     if (pdk_named_find(cli, args->words[0], &named, &err) < 0)
         return pdk_cli_fail(cli, &err);
-    if (!pdk_args_has(args, "force") && check_loss(cli, &named, &err) < 0)
+    if (!pdk_args_has(args, "force") && check_loss(cli, &named, flags, &err) < 0)
         return pdk_cli_fail(cli, &err);
     pin = pdk_strf("sandbox/%s", named.row.id);
     if (pdk_sandbox_teardown(&named.record, cli->repo, cli->paths.registry_lock, flags, &err) < 0 ||

@@ -59,7 +59,7 @@ static int commits(struct pdk_sandbox *sb)
 {
     int count = -1;
 
-    pdk_test_ok(pdk_sandbox_count_commits(sb, &count, &err), &err);
+    pdk_test_ok(pdk_sandbox_count_commits(sb, 0, &count, &err), &err);
     return count;
 }
 
@@ -311,7 +311,7 @@ START_TEST(a_redirected_git_file_changes_nothing)
     if (shares_refs(be))
         ck_assert_int_eq(commits(sb), 0);
     else
-        ck_assert_int_eq(pdk_sandbox_count_commits(sb, &count, &err), PDK_ECONFLICT);
+        ck_assert_int_eq(pdk_sandbox_count_commits(sb, 0, &count, &err), PDK_ECONFLICT);
     pdk_test_world_unmake(&world, sb);
     char *after = pdk_test_world_fingerprint(&world);
     pdk_test_same(before, after);
@@ -377,11 +377,11 @@ START_TEST(a_record_opens_it_again)
     again = NULL;
     /* Its root swapped for a link is noticed by those who hold it and by those who come. */
     free(pdk_test_sh(record->dir, "mv tree moved; ln -s moved tree"));
-    ck_assert_int_eq(pdk_sandbox_count_commits(sb, &unused, &err), PDK_ECONFLICT);
+    ck_assert_int_eq(pdk_sandbox_count_commits(sb, 0, &unused, &err), PDK_ECONFLICT);
     ck_assert_int_eq(pdk_sandbox_open(record, world.repo, world.lock, &again, &err),
             PDK_ECONFLICT);
     free(pdk_test_sh(record->dir, "rm tree"));
-    ck_assert_int_eq(pdk_sandbox_count_commits(sb, &unused, &err), PDK_ENOTFOUND);
+    ck_assert_int_eq(pdk_sandbox_count_commits(sb, 0, &unused, &err), PDK_ENOTFOUND);
     ck_assert_int_eq(pdk_sandbox_open(record, world.repo, world.lock, &again, &err),
             PDK_ENOTFOUND);
     ck_assert_ptr_null(again);

@@ -294,8 +294,12 @@ START_TEST(a_named_sandbox_has_its_branch)
     ck_assert_str_eq(head, "refs/heads/sandbox/x");
     expect_branches(shares_refs(be) ? "main\nsandbox/x" : "main");
     free(pdk_test_repo_commit(root, "work"));
-    pdk_test_ok(pdk_sandbox_count_commits(sb, &count, &err), &err);
+    pdk_test_ok(pdk_sandbox_count_commits(sb, 0, &count, &err), &err);
     ck_assert_int_eq(count, 1);
+    pdk_test_ok(
+            pdk_sandbox_count_commits(sb, PDK_TEARDOWN_KEEP_BRANCH, &count, &err), &err);
+    ck_assert_int_eq(
+            count, shares_refs(be) ? 0 : 1); /* a branch that is kept keeps them */
     pdk_test_world_unmake(&world, sb);
     expect_untouched();
     free(head);

@@ -70,11 +70,13 @@ static int fake_teardown(const struct pdk_sandbox_record *record,
     return rc;
 }
 
-static int fake_count_commits(struct pdk_sandbox *sb, int *out, struct pdk_err *err)
+static int fake_count_commits(
+        struct pdk_sandbox *sb, unsigned int flags, int *out, struct pdk_err *err)
 {
     int rc = take_step(PDK_FAKE_COUNT, err);
 
     (void)sb;
+    (void)flags;
     if (rc == 0)
         *out = commits_made;
     return rc;

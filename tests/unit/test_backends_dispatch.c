@@ -128,11 +128,11 @@ START_TEST(answers_and_errors_of_a_backend_come_through)
     int count = -1;
 
     pdk_fake_set_commits(3);
-    pdk_test_ok(pdk_sandbox_count_commits(sb, &count, &err), &err);
+    pdk_test_ok(pdk_sandbox_count_commits(sb, 0, &count, &err), &err);
     ck_assert_int_eq(count, 3);
     pdk_fake_fail(PDK_FAKE_COUNT, PDK_EIO, 1, 1);
     pdk_fake_fail(PDK_FAKE_DIRT, PDK_ENOTFOUND, 0, 1);
-    ck_assert_int_eq(pdk_sandbox_count_commits(sb, &count, &err), PDK_EIO);
+    ck_assert_int_eq(pdk_sandbox_count_commits(sb, 0, &count, &err), PDK_EIO);
     ck_assert_int_eq(
             pdk_sandbox_collect_dirt(sb, world.vault, &dirt, &err), PDK_ENOTFOUND);
     ck_assert_ptr_nonnull(strstr(err.msg, "sandbox 'a1'"));
