@@ -2,6 +2,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,14 +31,16 @@ static char *name_entry(const struct pdk_repo *repo, const char *id, int attempt
     return path;
 }
 
+/* Where an entry is while it is made; git looks at nothing of that name. */
+static char *name_place(const struct pdk_repo *repo, const char *id)
+{
+    return pdk_strf("%s/paddock-%s", repo->common_dir, id);
+}
+
 /* ---- adding */
 
-/*
- * gitdir comes last: without it git does not see the entry, and with it finds root/.git in place, so that
- * no prune takes it away. A bare entry may be pruned by somebody else: PDK_ENOTFOUND.
- */
-static int fill_entry(
-        const char *entry, const char *root, const char *head, struct pdk_err *err)
+static int fill_entry(const char *place, const char *entry, const char *root,
+        const char *head, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *gitdir = pdk_strf("%s/.git\n", root);
     PDK_AUTO_FREE char *file = pdk_strf("%s/.git", root);
@@ -46,16 +50,28 @@ static int fill_entry(
         return pdk_fail_nomem(err);
     int rc = pdk_fs_write(file, link, strlen(link), 0644, 0, err);
     if (rc == 0)
-        rc = pdk_gitfile_put(entry, "commondir", "../..\n", err);
+        rc = pdk_gitfile_put(place, "commondir", "../..\n", err);
     if (rc == 0)
-        rc = pdk_gitfile_put(entry, "HEAD", head, err);
+        rc = pdk_gitfile_put(place, "HEAD", head, err);
     if (rc == 0)
-        rc = pdk_gitfile_put(entry, "gitdir", gitdir, err);
+        rc = pdk_gitfile_put(place, "gitdir", gitdir, err);
     return rc;
 }
 
-/* 0 with a new directory, 1 where that name is taken or worktrees/ went away just now. */
-static int try_entry(const struct pdk_repo *repo, const char *entry, struct pdk_err *err)
+/* Never over what is there, not even an empty directory that git has just made for somebody. */
+static int move_new(const char *from, const char *to)
+{
+    int rc = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+
+    /* A file system that knows no such thing: ids make names that nobody else uses. */
+    if (rc < 0 && errno == EINVAL && !pdk_fs_exists(to))
+        rc = rename(from, to);
+    return rc;
+}
+
+/* 0 with the entry in place, 1 where another name is worth a try. */
+static int publish(const struct pdk_repo *repo, const char *place, const char *entry,
+        struct pdk_err *err)
 {
     PDK_AUTO_FREE char *parent = pdk_strf("%s/worktrees", repo->common_dir);
 
@@ -63,28 +79,31 @@ static int try_entry(const struct pdk_repo *repo, const char *entry, struct pdk_
         return pdk_fail_nomem(err);
     if (mkdir(parent, 0755) < 0 && errno != EEXIST)
         return pdk_fail(err, pdk_code_of_errno(errno), errno, "cannot make '%s'", parent);
-    if (mkdir(entry, 0755) == 0)
+    if (move_new(place, entry) == 0)
         return 0;
-    if (errno == EEXIST || (errno == ENOENT && pdk_fs_is_dir(repo->common_dir)))
+    /* Taken, or somebody's prune removed an empty worktrees/ just now. */
+    if (errno == EEXIST || errno == ENOENT)
         return 1;
     return pdk_fail(err, pdk_code_of_errno(errno), errno, "cannot make '%s'", entry);
 }
 
-/* 0 with a complete entry, 1 where another name is worth a try. */
-static int add_named(const struct pdk_repo *repo, const char *entry, const char *root,
-        const char *head, struct pdk_err *err)
+/*
+ * The entry is made beside worktrees/ and moved there whole: one that a prune of the user's sees bare
+ * it takes away, at any moment after it saw it.
+ */
+static int add_named(const struct pdk_repo *repo, const char *place, const char *entry,
+        const char *root, const char *head, struct pdk_err *err)
 {
-    struct pdk_err why = PDK_ERR_INIT;
     struct pdk_err ignored = PDK_ERR_INIT;
-    int rc = try_entry(repo, entry, err);
 
-    if (rc != 0)
-        return rc;
-    rc = fill_entry(entry, root, head, &why);
+    if (mkdir(place, 0755) < 0)
+        return pdk_fail(err, pdk_code_of_errno(errno), errno, "cannot make '%s'", place);
+    int rc = fill_entry(place, entry, root, head, err);
     if (rc == 0)
-        return 0;
-    (void)pdk_fs_remove_tree(entry, &ignored); /* the first error matters */
-    return rc == PDK_ENOTFOUND ? 1 : pdk_fail(err, rc, 0, "%s", why.msg);
+        rc = publish(repo, place, entry, err);
+    if (rc != 0)
+        (void)pdk_fs_remove_tree(place, &ignored); /* the first error matters */
+    return rc;
 }
 
 /* As git does with the last one; fails while others have entries. */
@@ -99,12 +118,15 @@ static void drop_parent(const struct pdk_repo *repo)
 int pdk_registry_add(const struct pdk_repo *repo, const char *id, const char *root,
         const char *head, char **out_entry, struct pdk_err *err)
 {
+    PDK_AUTO_FREE char *place = name_place(repo, id);
     int rc = 1;
 
+    if (!place)
+        return pdk_fail_nomem(err);
     for (int attempt = 0; rc > 0 && attempt < MAX_TRIES; attempt++) {
         PDK_AUTO_FREE char *entry = name_entry(repo, id, attempt);
 
-        rc = entry ? add_named(repo, entry, root, head, err) : pdk_fail_nomem(err);
+        rc = entry ? add_named(repo, place, entry, root, head, err) : pdk_fail_nomem(err);
         if (rc == 0)
             *out_entry = pdk_take_ptr(&entry);
     }
@@ -167,25 +189,18 @@ int pdk_registry_find(const struct pdk_repo *repo, const char *id, const char *r
     return 0;
 }
 
-/* What a kill leaves while an entry is made: no gitdir yet, so that git takes it for rubbish, too. */
-static bool is_half_made(const char *entry)
-{
-    PDK_AUTO_FREE char *path = pdk_strf("%s/gitdir", entry);
-
-    return path && pdk_fs_is_dir(entry) && !pdk_fs_exists(path);
-}
-
 int pdk_registry_remove(const struct pdk_repo *repo, const char *id, const char *root,
         struct pdk_err *err)
 {
     PDK_AUTO_FREE char *entry = NULL;
-    PDK_AUTO_FREE char *named = name_entry(repo, id, 0);
-    int rc = named ? pdk_registry_find(repo, id, root, &entry, err) : pdk_fail_nomem(err);
+    PDK_AUTO_FREE char *place =
+            name_place(repo, id); /* left there by a kill, if at all */
+    int rc = place ? pdk_registry_find(repo, id, root, &entry, err) : pdk_fail_nomem(err);
 
     if (rc == 0 && entry)
         rc = pdk_fs_remove_tree(entry, err);
-    if (rc == 0 && is_half_made(named))
-        rc = pdk_fs_remove_tree(named, err);
+    if (rc == 0)
+        rc = pdk_fs_remove_tree(place, err);
     if (rc == 0)
         drop_parent(repo);
     return rc;

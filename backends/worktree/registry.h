@@ -18,7 +18,7 @@ int pdk_registry_add(const struct pdk_repo *repo, const char *id, const char *ro
 /* The entry that points at root, owned by the caller; NULL where there is none. */
 int pdk_registry_find(const struct pdk_repo *repo, const char *id, const char *root,
         char **out_entry, struct pdk_err *err);
-/* Removes it, one of id that a kill left half made, and worktrees/ when empty. Absent is fine. */
+/* Removes it, what a kill left half made, and worktrees/ when empty. Absent is fine. */
 int pdk_registry_remove(const struct pdk_repo *repo, const char *id, const char *root,
         struct pdk_err *err);
 

@@ -1,5 +1,7 @@
 /* What every backend keeps to when it must not make a sandbox, and when one is removed. */
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -485,6 +487,42 @@ START_TEST(forty_at_once_ten_times_over)
 }
 END_TEST
 
+/* What the user, or a gc of the user's, does meanwhile. */
+static void *prune_all_the_time(void *arg)
+{
+    static const char *const args[] = { "worktree", "prune", "--expire=now", NULL };
+    const atomic_bool *over = arg;
+    struct pdk_err ignored = PDK_ERR_INIT;
+
+    while (!atomic_load(over))
+        (void)pdk_repo_git(
+                world.repo, args, NULL, NULL, &ignored); /* races are its own affair */
+    return NULL;
+}
+
+START_TEST(creations_do_not_mind_a_prune_at_any_moment)
+{
+    const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+    atomic_bool over = false;
+    pthread_t pruner;
+
+    ck_assert_int_eq(pthread_create(&pruner, NULL, prune_all_the_time, &over), 0);
+    for (int i = 0; i < 60; i++) {
+        char id[32];
+
+        (void)snprintf(id, sizeof(id), "a%d", i);
+        struct pdk_sandbox *sb = pdk_test_world_make(&world, be, id);
+        char *head = pdk_test_git(pdk_sandbox_root(sb), "rev-parse HEAD");
+        ck_assert_str_eq(head, world.base.commit.hex);
+        free(head);
+        pdk_test_world_unmake(&world, sb);
+    }
+    atomic_store(&over, true);
+    ck_assert_int_eq(pthread_join(pruner, NULL), 0);
+    expect_untouched();
+}
+END_TEST
+
 static void setup_with_remote(void)
 {
     pdk_test_dir_setup();
@@ -519,6 +557,8 @@ int main(void)
     tcase_add_checked_fixture(many, setup_with_remote, teardown);
     tcase_set_timeout(many, 280);
     tcase_add_loop_test(many, forty_at_once_ten_times_over, 0, (int)pdk_backend_count());
+    tcase_add_loop_test(many, creations_do_not_mind_a_prune_at_any_moment, 0,
+            (int)pdk_backend_count());
     suite_add_tcase(suite, many);
     return pdk_test_main(suite);
 }
