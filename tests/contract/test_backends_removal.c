@@ -464,7 +464,7 @@ static void *thread(void *arg)
 
 START_TEST(forty_at_once_ten_times_over)
 {
-    struct job jobs[THREADS];
+    static struct job jobs[THREADS]; /* too large for a stack */
     pthread_t threads[THREADS];
 
     for (int round = 0; round < ROUNDS; round++) {
