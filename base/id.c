@@ -1,6 +1,7 @@
 #include "base/id.h"
 
 #include <errno.h>
+#include <sha1.h>
 #include <sha256.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,4 +85,13 @@ void pdk_digest_hex(const void *data, size_t len, char out[65])
     SHA256Init(&d.sha);
     pdk_digest_add(&d, data, len);
     pdk_digest_end(&d, out);
+}
+
+void pdk_digest_sha1(const void *data, size_t len, unsigned char out[20])
+{
+    SHA1_CTX sha;
+
+    SHA1Init(&sha);
+    SHA1Update(&sha, data, len);
+    SHA1Final(out, &sha);
 }

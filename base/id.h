@@ -13,6 +13,9 @@ int pdk_id_run(char out[24], struct pdk_err *err);
 /* SHA-256 as 64 hex digits and a NUL. */
 void pdk_digest_hex(const void *data, size_t len, char out[65]);
 
+/* SHA-1, raw: for git's formats only. */
+void pdk_digest_sha1(const void *data, size_t len, unsigned char out[20]);
+
 /* Digest of a stream. */
 struct pdk_digest;                       /* opaque, heap */
 struct pdk_digest *pdk_digest_new(void); /* NULL when out of memory */

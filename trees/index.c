@@ -1,0 +1,275 @@
+#include "trees/index.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/auto.h"
+#include "base/error.h"
+#include "base/fs.h"
+#include "base/id.h"
+#include "base/str.h"
+
+enum {
+    FIXED_LEN = 62, /* of an entry, before its path */
+    OID_LEN = 20,
+    NAME_MASK = 0xfff,
+    MAX_ENTRIES = 50000000
+};
+
+static const char extension[] = "PDKT";
+
+void pdk_index_fini(struct pdk_index *index)
+{
+    for (size_t i = 0; i < index->len; i++)
+        free(index->entries[i].path);
+    free(index->entries);
+    *index = (struct pdk_index){ 0 };
+}
+
+void pdk_stat_data_of(const struct stat *st, struct pdk_stat_data *out)
+{
+    *out = (struct pdk_stat_data){
+        .ctime_s = (uint32_t)st->st_ctim.tv_sec,
+        .ctime_ns = (uint32_t)st->st_ctim.tv_nsec,
+        .mtime_s = (uint32_t)st->st_mtim.tv_sec,
+        .mtime_ns = (uint32_t)st->st_mtim.tv_nsec,
+        .dev = (uint32_t)st->st_dev,
+        .ino = (uint32_t)st->st_ino,
+        .uid = st->st_uid,
+        .gid = st->st_gid,
+        .size = (uint32_t)st->st_size,
+    };
+}
+
+int pdk_index_add(struct pdk_index *index, const char *path, uint32_t mode,
+        const struct pdk_oid *oid, struct pdk_err *err)
+{
+    struct pdk_index_entry made = { .mode = mode, .oid = *oid };
+
+    if (index->len == index->cap) {
+        size_t cap = index->cap ? index->cap * 2 : 256;
+        struct pdk_index_entry *grown = reallocarray(index->entries, cap, sizeof(*grown));
+
+        if (!grown)
+            return pdk_fail_nomem(err);
+        index->entries = grown;
+        index->cap = cap;
+    }
+    made.path = strdup(path);
+    if (!made.path)
+        return pdk_fail_nomem(err);
+    index->entries[index->len++] = made;
+    return 0;
+}
+
+/* The first entry whose path is not below `path` in byte order. */
+static size_t lower_bound(const struct pdk_index *index, const char *path)
+{
+    size_t low = 0, high = index->len;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(index->entries[middle].path, path) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct pdk_index_entry *pdk_index_find(const struct pdk_index *index, const char *path)
+{
+    size_t at = lower_bound(index, path);
+
+    if (at < index->len && strcmp(index->entries[at].path, path) == 0)
+        return &index->entries[at];
+    return NULL;
+}
+
+bool pdk_index_has_below(const struct pdk_index *index, const char *dir)
+{
+    PDK_AUTO_FREE char *prefix = pdk_strf("%s/", dir);
+    size_t at = prefix ? lower_bound(index, prefix) : index->len;
+
+    return at < index->len && pdk_starts_with(index->entries[at].path, prefix);
+}
+
+static bool before(uint32_t s, uint32_t ns, const struct timespec *than)
+{
+    if (s != (uint32_t)than->tv_sec)
+        return s < (uint32_t)than->tv_sec;
+    return ns < (uint32_t)than->tv_nsec;
+}
+
+bool pdk_index_is_clean(const struct pdk_index *index, const struct pdk_index_entry *entry,
+        const struct stat *st)
+{
+    struct pdk_stat_data now;
+
+    pdk_stat_data_of(st, &now);
+    if (memcmp(&now, &entry->stat, sizeof(now)) != 0)
+        return false;
+    return before(entry->stat.mtime_s, entry->stat.mtime_ns, &index->written);
+}
+
+/* ---- bytes */
+
+static uint32_t get32(const char *at)
+{
+    uint32_t v;
+
+    memcpy(&v, at, sizeof(v));
+    return ntohl(v);
+}
+
+static void put32(struct pdk_buf *out, uint32_t v)
+{
+    v = htonl(v);
+    pdk_buf_add(out, &v, sizeof(v));
+}
+
+static void hex_of(const char *raw, struct pdk_oid *out)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < OID_LEN; i++) {
+        out->hex[2 * i] = digits[(unsigned char)raw[i] >> 4];
+        out->hex[2 * i + 1] = digits[(unsigned char)raw[i] & 15];
+    }
+    out->hex[2 * OID_LEN] = '\0';
+}
+
+static unsigned char digit_of(char c)
+{
+    return (unsigned char)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+static void put_oid(struct pdk_buf *out, const struct pdk_oid *oid)
+{
+    for (size_t i = 0; i < OID_LEN; i++)
+        pdk_buf_addc(out, (char)(digit_of(oid->hex[2 * i]) << 4 | digit_of(oid->hex[2 * i + 1])));
+}
+
+static void put_entry(struct pdk_buf *out, const struct pdk_index_entry *e)
+{
+    size_t start = out->len, len = strlen(e->path);
+    uint16_t flags = htons((uint16_t)(len < NAME_MASK ? len : NAME_MASK));
+
+    put32(out, e->stat.ctime_s);
+    put32(out, e->stat.ctime_ns);
+    put32(out, e->stat.mtime_s);
+    put32(out, e->stat.mtime_ns);
+    put32(out, e->stat.dev);
+    put32(out, e->stat.ino);
+    put32(out, e->mode);
+    put32(out, e->stat.uid);
+    put32(out, e->stat.gid);
+    put32(out, e->stat.size);
+    put_oid(out, &e->oid);
+    pdk_buf_add(out, &flags, sizeof(flags));
+    pdk_buf_add(out, e->path, len);
+    do
+        pdk_buf_addc(out, '\0');
+    while ((out->len - start) % 8 != 0);
+}
+
+int pdk_index_write(const char *path, const struct pdk_index *index, struct pdk_err *err)
+{
+    PDK_AUTO_BUF struct pdk_buf out = PDK_BUF_INIT;
+    unsigned char sum[OID_LEN];
+
+    pdk_buf_adds(&out, "DIRC");
+    put32(&out, 2);
+    put32(&out, (uint32_t)index->len);
+    for (size_t i = 0; i < index->len; i++)
+        put_entry(&out, &index->entries[i]);
+    if (index->tree.hex[0]) {
+        pdk_buf_adds(&out, extension);
+        put32(&out, OID_LEN);
+        put_oid(&out, &index->tree);
+    }
+    if (pdk_buf_ok(&out, err) < 0)
+        return err->code;
+    pdk_digest_sha1(out.data, out.len, sum);
+    pdk_buf_add(&out, sum, sizeof(sum));
+    if (pdk_buf_ok(&out, err) < 0)
+        return err->code;
+    return pdk_fs_write(path, out.data, out.len, 0600, 0, err);
+}
+
+static int corrupt(const char *path, const char *what, struct pdk_err *err)
+{
+    return pdk_fail(err, PDK_ECORRUPT, 0, "the index '%s' is damaged: %s", path, what);
+}
+
+/* One entry at `at`; returns its length, or 0 where it does not fit. */
+static size_t read_entry(const char *at, size_t left, struct pdk_index *index, struct pdk_err *err)
+{
+    struct pdk_oid oid;
+    struct pdk_index_entry *e;
+    size_t len;
+
+    if (left < FIXED_LEN + 1)
+        return 0;
+    len = strnlen(at + FIXED_LEN, left - FIXED_LEN);
+    if (len == 0 || len == left - FIXED_LEN)
+        return 0;
+    hex_of(at + 40, &oid);
+    if (pdk_index_add(index, at + FIXED_LEN, get32(at + 24), &oid, err) < 0)
+        return 0;
+    e = &index->entries[index->len - 1];
+    e->stat = (struct pdk_stat_data){ get32(at), get32(at + 4), get32(at + 8), get32(at + 12),
+        get32(at + 16), get32(at + 20), get32(at + 28), get32(at + 32), get32(at + 36) };
+    len = (FIXED_LEN + len + 8) & ~(size_t)7;
+    return len <= left ? len : 0;
+}
+
+static int read_entries(const char *path, const struct pdk_buf *bytes, struct pdk_index *out,
+        struct pdk_err *err)
+{
+    uint32_t n = get32(bytes->data + 8);
+    size_t at = 12, end = bytes->len - OID_LEN;
+
+    if (n > MAX_ENTRIES)
+        return corrupt(path, "too many entries", err);
+    for (uint32_t i = 0; i < n; i++) {
+        size_t len = read_entry(bytes->data + at, end - at, out, err);
+
+        if (len == 0)
+            return err->code ? err->code : corrupt(path, "an entry that does not fit", err);
+        if (i > 0 && strcmp(out->entries[i - 1].path, out->entries[i].path) >= 0)
+            return corrupt(path, "entries out of order", err);
+        at += len;
+    }
+    if (end - at >= 8 + OID_LEN && memcmp(bytes->data + at, extension, 4) == 0)
+        hex_of(bytes->data + at + 8, &out->tree);
+    return 0;
+}
+
+int pdk_index_read(const char *path, struct pdk_index *out, struct pdk_err *err)
+{
+    PDK_AUTO_BUF struct pdk_buf bytes = PDK_BUF_INIT;
+    PDK_AUTO_INDEX struct pdk_index index = { 0 };
+    struct pdk_err why = PDK_ERR_INIT;
+    unsigned char sum[OID_LEN];
+    struct stat st;
+
+    if (pdk_fs_read(path, (size_t)4 << 30, &bytes, err) < 0)
+        return err->code;
+    if (stat(path, &st) < 0 || bytes.len < 12 + OID_LEN || memcmp(bytes.data, "DIRC", 4) != 0 ||
+            get32(bytes.data + 4) != 2)
+        return corrupt(path, "no version 2 index", err);
+    pdk_digest_sha1(bytes.data, bytes.len - OID_LEN, sum);
+    if (memcmp(sum, bytes.data + bytes.len - OID_LEN, OID_LEN) != 0)
+        return corrupt(path, "its checksum is wrong", err);
+    if (read_entries(path, &bytes, &index, &why) < 0) {
+        *err = why;
+        return err->code;
+    }
+    index.written = st.st_mtim;
+    *out = index;
+    index = (struct pdk_index){ 0 };
+    return 0;
+}

@@ -1,0 +1,60 @@
+/*
+ * An index file in git's format (version 2), as checkout writes it and capture reads it: paths with
+ * object ids and the stat data that they were written with. One extension of ours ("PDKT", optional
+ * by its upper-case letter, so git skips it) names the tree that the entries make up.
+ */
+#ifndef PDK_TREES_INDEX_H
+#define PDK_TREES_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "trees/oid.h"
+
+struct pdk_err;
+
+/* The stat fields that git compares, cut to 32 bits as git does. */
+struct pdk_stat_data {
+    uint32_t ctime_s, ctime_ns, mtime_s, mtime_ns, dev, ino, uid, gid, size;
+};
+
+struct pdk_index_entry {
+    char *path;
+    uint32_t mode;
+    struct pdk_oid oid;
+    struct pdk_stat_data stat; /* all 0: unknown */
+};
+
+struct pdk_index {
+    struct pdk_index_entry *entries; /* sorted by path bytes */
+    size_t len, cap;
+    struct pdk_oid tree;
+    struct timespec written; /* when the file that was read was last changed */
+};
+
+void pdk_index_fini(struct pdk_index *index);
+#define PDK_AUTO_INDEX __attribute__((cleanup(pdk_index_fini)))
+
+void pdk_stat_data_of(const struct stat *st, struct pdk_stat_data *out);
+/* Adds at the end, in path order. path is copied. */
+int pdk_index_add(struct pdk_index *index, const char *path, uint32_t mode,
+        const struct pdk_oid *oid, struct pdk_err *err);
+/* The entry of the path, or NULL. */
+struct pdk_index_entry *pdk_index_find(const struct pdk_index *index, const char *path);
+/* Is there an entry below the directory? */
+bool pdk_index_has_below(const struct pdk_index *index, const char *dir);
+/*
+ * The entry's file is as it was: same stat data, and not changed in the very moment in which the
+ * index was written (git's "racily clean").
+ */
+bool pdk_index_is_clean(const struct pdk_index *index, const struct pdk_index_entry *entry,
+        const struct stat *st);
+
+/* PDK_ECORRUPT for what is no index of this kind. */
+int pdk_index_read(const char *path, struct pdk_index *out, struct pdk_err *err);
+/* Atomic. */
+int pdk_index_write(const char *path, const struct pdk_index *index, struct pdk_err *err);
+
+#endif
