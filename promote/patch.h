@@ -1,0 +1,35 @@
+/* A candidate's change as a patch file or as a branch: neither touches the user's working tree. */
+#ifndef PDK_PROMOTE_PATCH_H
+#define PDK_PROMOTE_PATCH_H
+
+#include "trees/oid.h"
+
+struct pdk_err;
+struct pdk_repo;
+struct pdk_vault;
+
+/*
+ * Writes what turns from into to as a binary patch: to the file at path, whole or not at all, or to
+ * standard output for "-".
+ */
+int pdk_promote_patch(struct pdk_vault *vault, const struct pdk_oid *from,
+        const struct pdk_oid *to, const char *path, struct pdk_err *err);
+
+struct pdk_branch_spec {
+    const char *branch; /* without refs/heads/ */
+    const char *subject;
+    const char *run; /* for the trailers Paddock-Run and Paddock-Candidate */
+    int candidate;
+    struct pdk_oid parent;    /* "" for none */
+    struct pdk_oid base_tree; /* the parent's tree; the empty tree without one */
+    struct pdk_oid tree;
+};
+
+/*
+ * Makes a commit of tree by the user's identity and a new branch on it; no hooks run.
+ * PDK_ECONFLICT where the branch exists: it stays as it is. out may be NULL.
+ */
+int pdk_promote_branch(const struct pdk_repo *repo, struct pdk_vault *vault,
+        const struct pdk_branch_spec *spec, struct pdk_oid *out, struct pdk_err *err);
+
+#endif
