@@ -422,6 +422,37 @@ START_TEST(a_repository_without_a_commit)
 }
 END_TEST
 
+START_TEST(a_seed_on_a_repository_without_a_commit)
+{
+    const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+    pdk_test_world_close(&world);
+    pdk_test_remove(pdk_test_dir());
+    pdk_test_mkdirs(pdk_test_dir());
+    world.user = pdk_test_path("user");
+    pdk_test_repo_init(world.user);
+    pdk_test_repo_write(world.user, "deep/f", "x\n");
+    pdk_test_world_open_on(&world, "HEAD");
+    struct pdk_sandbox_spec spec = pdk_test_world_spec(&world, "a1");
+    struct pdk_sandbox *sb = NULL;
+
+    pdk_test_ok(pdk_repo_snapshot(world.repo, world.vault, &world.base, &spec.tree, &err),
+            &err);
+    int rc = pdk_sandbox_materialize(be, &spec, &sb, NULL, &err);
+    if (shares_refs(be)) {
+        ck_assert_int_eq(rc, PDK_EUNAVAIL);
+    } else {
+        pdk_test_ok(rc, &err);
+        expect_git(pdk_sandbox_root(sb), "status --porcelain", "");
+        expect_git(pdk_sandbox_root(sb), "rev-parse HEAD^{tree}", spec.tree.hex);
+        expect_git(pdk_sandbox_root(sb), "rev-list --count HEAD", "1");
+        ck_assert_int_eq(commits(sb), 0);
+        expect_dirt(sb, "");
+        pdk_test_world_unmake(&world, sb);
+    }
+    pdk_test_world_spec_fini(&spec);
+}
+END_TEST
+
 START_TEST(a_shallow_repository)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
@@ -502,7 +533,8 @@ int main(void)
         what_is_committed_is_no_dirt, commits_that_the_user_fetched_are_no_longer_its_own,
         nothing_that_its_git_directory_says_runs_on_the_host,
         a_redirected_git_file_changes_nothing, hooks_and_the_environment_have_no_say,
-        a_record_opens_it_again, a_repository_without_a_commit, a_shallow_repository,
+        a_record_opens_it_again, a_repository_without_a_commit,
+        a_seed_on_a_repository_without_a_commit, a_shallow_repository,
         a_sparse_repository, from_a_linked_worktree_of_the_user };
     Suite *suite = suite_create("backends");
     TCase *each = tcase_create("each");
