@@ -1,0 +1,489 @@
+/*
+ * The walk says what may have changed; here its content is read, hashed into the vault, and put into
+ * a tree and a new index.
+ */
+#include "trees/capture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <git2.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/error.h"
+#include "base/fs.h"
+#include "base/utf8.h"
+#include "trees/beneath.h"
+#include "trees/filter.h"
+#include "trees/index.h"
+#include "trees/internal.h"
+#include "trees/repo.h"
+#include "trees/vault.h"
+#include "trees/walk.h"
+
+enum { WARNINGS_MAX = 50, CHUNK = 64 << 10 };
+static const int64_t default_max_file = (int64_t)2 << 30;
+
+void pdk_capture_fini(struct pdk_capture *capture)
+{
+    pdk_strv_fini(&capture->warnings);
+}
+
+void pdk_dirt_fini(struct pdk_dirt *dirt)
+{
+    for (size_t i = 0; i < dirt->len; i++)
+        free(dirt->entries[i].path);
+    free(dirt->entries);
+    *dirt = (struct pdk_dirt){ NULL, 0 };
+}
+
+/* A capture, or a look for dirt, under way. */
+struct taking {
+    struct pdk_vault *vault;
+    const struct pdk_capture_spec *spec;
+    struct pdk_filter *filter; /* NULL: raw */
+    bool write;                /* blobs into the vault; else only their ids */
+    struct pdk_index before, after;
+    bool *seen;                /* which entries of before are still there */
+    struct pdk_tree_update *updates;
+    size_t updates_len, updates_cap;
+    struct pdk_capture *out;   /* NULL when looking for dirt */
+    struct pdk_dirt *dirt;
+    size_t dropped;            /* warnings past the first */
+};
+
+/* ---- content */
+
+static uint32_t mode_of(const struct stat *st)
+{
+    if (S_ISLNK(st->st_mode))
+        return 0120000;
+    return st->st_mode & S_IXUSR ? 0100755 : 0100644;
+}
+
+static int hash_bytes(struct taking *t, const void *data, size_t len, struct pdk_oid *out,
+        struct pdk_err *err)
+{
+    git_oid id;
+    int rc;
+
+    if (t->write)
+        return pdk_vault_write_blob(t->vault, data, len, out, err);
+    rc = git_odb_hash(&id, data, len, GIT_OBJECT_BLOB);
+    if (rc < 0)
+        return pdk_git2_fail(err, rc, "hashing");
+    pdk_oid_of(&id, out);
+    return 0;
+}
+
+static int take_link(
+        struct taking *t, const char *path, struct pdk_oid *out, struct pdk_err *err)
+{
+    char target[PATH_MAX];
+    ssize_t n = readlinkat(t->spec->root_fd, path, target, sizeof(target));
+
+    if (n < 0)
+        return pdk_fail(err, PDK_EIO, errno, "cannot read the link '%s'", path);
+    return hash_bytes(t, target, (size_t)n, out, err);
+}
+
+/* Large files go through in chunks: memory does not grow with them. */
+static int stream_blob(struct taking *t, int fd, int64_t size, struct pdk_oid *out,
+        struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *chunk = malloc(CHUNK);
+    git_odb_stream *stream = NULL;
+    int64_t left = size;
+    git_oid id;
+    int rc;
+
+    if (!chunk)
+        return pdk_fail_nomem(err);
+    rc = git_odb_open_wstream(
+            &stream, pdk_vault_odb(t->vault), (git_object_size_t)size, GIT_OBJECT_BLOB);
+    while (rc == 0 && left > 0) {
+        ssize_t n = read(fd, chunk, left < CHUNK ? (size_t)left : CHUNK);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            git_odb_stream_free(stream);
+            return pdk_fail(err, PDK_EIO, n < 0 ? errno : 0, "it changed while it was read");
+        }
+        rc = git_odb_stream_write(stream, chunk, (size_t)n);
+        left -= n;
+    }
+    if (rc == 0)
+        rc = git_odb_stream_finalize_write(&id, stream);
+    git_odb_stream_free(stream);
+    if (rc < 0)
+        return pdk_git2_fail(err, rc, "writing a blob");
+    pdk_oid_of(&id, out);
+    return 0;
+}
+
+static int take_bytes(
+        struct taking *t, const char *path, int fd, struct pdk_oid *out, struct pdk_err *err)
+{
+    PDK_AUTO_BUF struct pdk_buf raw = PDK_BUF_INIT;
+    PDK_AUTO_BUF struct pdk_buf converted = PDK_BUF_INIT;
+
+    if (pdk_fs_read_fd(fd, SIZE_MAX / 4, &raw, err) < 0)
+        return err->code;
+    if (!t->filter)
+        return hash_bytes(t, pdk_buf_str(&raw), raw.len, out, err);
+    if (pdk_filter_to_object(t->filter, path, pdk_buf_str(&raw), raw.len, &converted, err) < 0)
+        return err->code;
+    return hash_bytes(t, pdk_buf_str(&converted), converted.len, out, err);
+}
+
+enum { TAKE_OK = 0, TAKE_UNREADABLE = 1 };
+
+/* TAKE_UNREADABLE where the file cannot be opened; st becomes what was read. */
+static int take_file(struct taking *t, const char *path, struct stat *st, struct pdk_oid *out,
+        struct pdk_err *err)
+{
+    int64_t max = t->spec->max_file ? t->spec->max_file : default_max_file;
+    PDK_AUTO_FD int fd = pdk_beneath_open(
+            t->spec->root_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    int rc;
+
+    if (fd < 0 || fstat(fd, st) < 0 || !S_ISREG(st->st_mode))
+        return TAKE_UNREADABLE;
+    if (st->st_size > max) {
+        (void)pdk_fail(err, PDK_EINVAL, 0, "'%s' has %lld bytes, more than may be captured", path,
+                (long long)st->st_size);
+        return pdk_hint(err, "have the mission remove it, or ignore it");
+    }
+    if (t->write && !t->filter && st->st_size > CHUNK)
+        rc = stream_blob(t, fd, st->st_size, out, err);
+    else
+        rc = take_bytes(t, path, fd, out, err);
+    return rc < 0 ? pdk_wrap(err, "'%s'", path) : 0;
+}
+
+static int take_content(struct taking *t, const struct pdk_walk_item *item, struct stat *st,
+        struct pdk_oid *out, struct pdk_err *err)
+{
+    *st = *item->st;
+    if (S_ISLNK(st->st_mode))
+        return take_link(t, item->path, out, err);
+    return take_file(t, item->path, st, out, err);
+}
+
+/* ---- what came of it */
+
+static int add_update(struct taking *t, const char *path, uint32_t mode, const struct pdk_oid *oid,
+        struct pdk_err *err)
+{
+    if (t->updates_len == t->updates_cap) {
+        size_t cap = t->updates_cap ? t->updates_cap * 2 : 64;
+        struct pdk_tree_update *grown = reallocarray(t->updates, cap, sizeof(*grown));
+
+        if (!grown)
+            return pdk_fail_nomem(err);
+        t->updates = grown;
+        t->updates_cap = cap;
+    }
+    t->updates[t->updates_len++] = (struct pdk_tree_update){ path, mode, *oid };
+    return 0;
+}
+
+static int add_dirt(struct taking *t, char status, const char *path, struct pdk_err *err)
+{
+    struct pdk_dirt_entry *grown;
+    char *copy;
+
+    if (!t->dirt)
+        return 0;
+    grown = reallocarray(t->dirt->entries, t->dirt->len + 1, sizeof(*grown));
+    if (grown)
+        t->dirt->entries = grown;
+    copy = grown ? strdup(path) : NULL;
+    if (!copy)
+        return pdk_fail_nomem(err);
+    grown[t->dirt->len++] = (struct pdk_dirt_entry){ status, copy };
+    return 0;
+}
+
+static int add_warning(struct taking *t, enum pdk_capture_warning_kind kind, const char *path,
+        struct pdk_err *err)
+{
+    static const char *const texts[] = {
+        [PDK_CAPTURE_NESTED_REPO] = "is a repository of its own: its files are in the result, its "
+                                    ".git is not",
+        [PDK_CAPTURE_UNREADABLE] = "cannot be read: what it was before stays in the result",
+        [PDK_CAPTURE_SPECIAL] = "is a FIFO, socket or device: it is not in the result",
+        [PDK_CAPTURE_DOTGIT] = "spells .git: it is not in the result",
+        [PDK_CAPTURE_EMPTY_DIR] = "is an empty directory: git cannot hold it",
+        [PDK_CAPTURE_MODE] = "has mode bits that git cannot hold",
+    };
+    PDK_AUTO_BUF struct pdk_buf line = PDK_BUF_INIT;
+
+    if (!t->out)
+        return 0;
+    if (t->out->warnings.len >= WARNINGS_MAX) {
+        t->dropped++;
+        return 0;
+    }
+    pdk_utf8_printable(path, strlen(path), &line);
+    pdk_buf_addf(&line, " %s", texts[kind]);
+    pdk_strv_take(&t->out->warnings, pdk_buf_take(&line));
+    return pdk_strv_ok(&t->out->warnings, err);
+}
+
+/* A new entry of the new index; NULL when out of memory. */
+static struct pdk_index_entry *keep_entry(struct taking *t, const char *path, uint32_t mode,
+        const struct pdk_oid *oid, struct pdk_err *err)
+{
+    if (pdk_index_add(&t->after, path, mode, oid, err) < 0)
+        return NULL;
+    return &t->after.entries[t->after.len - 1];
+}
+
+static void mark_seen(struct taking *t, const struct pdk_index_entry *entry)
+{
+    if (entry)
+        t->seen[entry - t->before.entries] = true;
+}
+
+static int keep_same(struct taking *t, const struct pdk_index_entry *old, struct pdk_err *err)
+{
+    struct pdk_index_entry *made = keep_entry(t, old->path, old->mode, &old->oid, err);
+
+    if (!made)
+        return err->code;
+    made->stat = old->stat;
+    return 0;
+}
+
+static char status_of(const struct pdk_index_entry *old, uint32_t mode)
+{
+    if (!old)
+        return '?';
+    return (old->mode & S_IFMT) == (mode & S_IFMT) ? 'M' : 'T';
+}
+
+static int take_item(struct taking *t, const struct pdk_walk_item *item, struct pdk_err *err)
+{
+    const struct pdk_index_entry *old = item->entry;
+    struct pdk_index_entry *made;
+    struct pdk_oid oid = { "" };
+    struct stat st;
+    int rc = take_content(t, item, &st, &oid, err);
+    uint32_t mode = mode_of(&st);
+
+    if (rc < 0)
+        return rc;
+    if (rc == TAKE_UNREADABLE) {
+        if (add_warning(t, PDK_CAPTURE_UNREADABLE, item->path, err) < 0)
+            return err->code;
+        return old ? keep_same(t, old, err) : 0;
+    }
+    made = keep_entry(t, item->path, mode, &oid, err);
+    if (!made)
+        return err->code;
+    pdk_stat_data_of(&st, &made->stat);
+    if (st.st_mode & (S_ISUID | S_ISGID | S_ISVTX) &&
+            add_warning(t, PDK_CAPTURE_MODE, item->path, err) < 0)
+        return err->code;
+    if (old && old->mode == mode && pdk_oid_equal(&old->oid, &oid))
+        return 0;
+    if (add_dirt(t, status_of(old, mode), item->path, err) < 0)
+        return err->code;
+    return 0;
+}
+
+static int capture_visit(const struct pdk_walk_item *item, void *user, struct pdk_err *err)
+{
+    struct taking *t = user;
+
+    mark_seen(t, item->entry);
+    switch (item->event) {
+    case PDK_WALK_SAME:
+        return keep_same(t, item->entry, err);
+    case PDK_WALK_CHECK:
+    case PDK_WALK_NEW:
+        return take_item(t, item, err);
+    case PDK_WALK_WARN:
+        return add_warning(t, item->kind, item->path, err);
+    }
+    return 0;
+}
+
+/* ---- the whole */
+
+/* Entries below a directory that could not be read are not gone: their old version stays. */
+static bool is_hidden(const struct taking *t, const char *path)
+{
+    PDK_AUTO_FREE char *dir = strdup(path);
+    struct stat st;
+    char *slash;
+
+    while (dir && (slash = strrchr(dir, '/'))) {
+        int fd;
+
+        *slash = '\0';
+        if (fstatat(t->spec->root_fd, dir, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+            continue;
+        fd = pdk_beneath_open(t->spec->root_fd, dir, O_RDONLY | O_DIRECTORY, 0);
+        if (fd >= 0)
+            (void)close(fd);
+        return fd < 0 && errno == EACCES;
+    }
+    return false;
+}
+
+static int note_gone(struct taking *t, struct pdk_err *err)
+{
+    for (size_t i = 0; i < t->before.len; i++) {
+        const struct pdk_index_entry *old = &t->before.entries[i];
+
+        if (t->seen[i])
+            continue;
+        if (is_hidden(t, old->path)) {
+            if (keep_same(t, old, err) < 0)
+                return err->code;
+        } else if (add_dirt(t, 'D', old->path, err) < 0) {
+            return err->code;
+        }
+    }
+    return 0;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct pdk_index_entry *)a)->path,
+            ((const struct pdk_index_entry *)b)->path);
+}
+
+static int by_dirt_path(const void *a, const void *b)
+{
+    return strcmp(
+            ((const struct pdk_dirt_entry *)a)->path, ((const struct pdk_dirt_entry *)b)->path);
+}
+
+static bool has_attributes(const struct pdk_index *index)
+{
+    for (size_t i = 0; i < index->len; i++) {
+        const char *slash = strrchr(index->entries[i].path, '/');
+
+        if (strcmp(slash ? slash + 1 : index->entries[i].path, ".gitattributes") == 0)
+            return true;
+    }
+    return false;
+}
+
+static int begin(struct taking *t, struct pdk_err *err)
+{
+    if (pdk_index_read(t->spec->index, &t->before, err) < 0)
+        return err->code;
+    t->seen = calloc(t->before.len + 1, sizeof(*t->seen));
+    if (!t->seen)
+        return pdk_fail_nomem(err);
+    if (!pdk_filter_needed(t->spec->repo, has_attributes(&t->before)))
+        return 0;
+    return pdk_filter_open(t->vault, t->spec->repo, &t->before.tree, &t->filter, err);
+}
+
+static void taking_fini(struct taking *t)
+{
+    pdk_index_fini(&t->before);
+    pdk_index_fini(&t->after);
+    pdk_filter_free(t->filter);
+    free(t->seen);
+    free(t->updates);
+}
+
+static int walk_all(struct taking *t, uint64_t *ignored, struct pdk_err *err)
+{
+    struct pdk_walk_spec walk = { .repo = t->spec->repo, .root_fd = t->spec->root_fd,
+        .index = &t->before, .visit = capture_visit, .user = t };
+
+    if (begin(t, err) < 0 || pdk_walk(&walk, err) < 0 || note_gone(t, err) < 0)
+        return err->code;
+    if (t->after.len > 1)
+        qsort(t->after.entries, t->after.len, sizeof(*t->after.entries), by_path);
+    *ignored = walk.ignored_files;
+    return 0;
+}
+
+/* What differs between the two indexes, as updates of the tree: both are sorted. */
+static int collect_updates(struct taking *t, struct pdk_err *err)
+{
+    static const struct pdk_oid none = { "" };
+    size_t i = 0, j = 0;
+
+    while (i < t->before.len || j < t->after.len) {
+        const struct pdk_index_entry *a = i < t->before.len ? &t->before.entries[i] : NULL;
+        const struct pdk_index_entry *b = j < t->after.len ? &t->after.entries[j] : NULL;
+        int order = !a ? 1 : !b ? -1 : strcmp(a->path, b->path);
+        int rc = 0;
+
+        if (order < 0)
+            rc = add_update(t, a->path, 0, &none, err);
+        else if (order > 0 || a->mode != b->mode || !pdk_oid_equal(&a->oid, &b->oid))
+            rc = add_update(t, b->path, b->mode, &b->oid, err);
+        if (rc < 0)
+            return rc;
+        i += order <= 0;
+        j += order >= 0;
+    }
+    return 0;
+}
+
+static int settle(struct taking *t, struct pdk_err *err)
+{
+    if (collect_updates(t, err) < 0 || pdk_tree_apply(t->vault, &t->before.tree, t->updates,
+                                               t->updates_len, &t->out->tree, err) < 0)
+        return err->code;
+    if (t->dropped > 0) {
+        pdk_strv_addf(&t->out->warnings, "and %zu more warnings", t->dropped);
+        if (pdk_strv_ok(&t->out->warnings, err) < 0)
+            return err->code;
+    }
+    t->after.tree = t->out->tree;
+    return pdk_index_write(t->spec->index, &t->after, err);
+}
+
+int pdk_capture_tree(struct pdk_vault *vault, const struct pdk_capture_spec *spec,
+        struct pdk_capture *out, struct pdk_err *err)
+{
+    struct pdk_capture made = { .warnings = PDK_STRV_INIT };
+    struct taking t = { .vault = vault, .spec = spec, .write = true, .out = &made };
+    int rc = walk_all(&t, &made.ignored_files, err);
+
+    if (rc == 0)
+        rc = settle(&t, err);
+    taking_fini(&t);
+    if (rc < 0) {
+        pdk_capture_fini(&made);
+        return rc;
+    }
+    *out = made;
+    return 0;
+}
+
+int pdk_capture_dirt(struct pdk_vault *vault, const struct pdk_capture_spec *spec,
+        struct pdk_dirt *out, struct pdk_err *err)
+{
+    struct pdk_dirt made = { NULL, 0 };
+    struct taking t = { .vault = vault, .spec = spec, .dirt = &made };
+    uint64_t ignored = 0;
+    int rc = walk_all(&t, &ignored, err);
+
+    taking_fini(&t);
+    if (rc < 0) {
+        pdk_dirt_fini(&made);
+        return rc;
+    }
+    if (made.len > 1)
+        qsort(made.entries, made.len, sizeof(*made.entries), by_dirt_path);
+    *out = made;
+    return 0;
+}

@@ -1,0 +1,36 @@
+/*
+ * End-of-line and ident conversion, as git would do it with the user's core.autocrlf and core.eol and
+ * a tree's .gitattributes. Only the two conversions that are built into the library: drivers that a
+ * configuration defines never run. One per thread, like the vault that it uses.
+ */
+#ifndef PDK_TREES_FILTER_H
+#define PDK_TREES_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/auto.h"
+#include "trees/oid.h"
+
+struct pdk_buf;
+struct pdk_err;
+struct pdk_repo;
+struct pdk_vault;
+struct pdk_filter; /* opaque, heap */
+
+/* Is any conversion in effect? has_attributes: the tree holds a .gitattributes. */
+bool pdk_filter_needed(const struct pdk_repo *repo, bool has_attributes);
+/* tree: whose .gitattributes hold. */
+int pdk_filter_open(struct pdk_vault *vault, const struct pdk_repo *repo, const struct pdk_oid *tree,
+        struct pdk_filter **out, struct pdk_err *err);
+void pdk_filter_free(struct pdk_filter *filter);
+PDK_DEFINE_AUTO(struct pdk_filter, pdk_filter_free)
+#define PDK_AUTO_FILTER PDK_AUTO(pdk_filter_free)
+
+/* Appends the converted bytes. */
+int pdk_filter_to_worktree(struct pdk_filter *filter, const char *path, const void *data, size_t len,
+        struct pdk_buf *out, struct pdk_err *err);
+int pdk_filter_to_object(struct pdk_filter *filter, const char *path, const void *data, size_t len,
+        struct pdk_buf *out, struct pdk_err *err);
+
+#endif

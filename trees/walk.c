@@ -1,0 +1,288 @@
+#include "trees/walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/auto.h"
+#include "base/error.h"
+#include "base/fs.h"
+#include "base/ignore.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "trees/beneath.h"
+#include "trees/repo.h"
+
+enum { GITLINK = 0160000, IGNORE_MAX = 4 << 20, PATH_MAX_BYTES = 4095 };
+
+/* The ignore rules that hold in a directory: its own, then those above, then the user's. */
+struct rules {
+    const struct rules *up;
+    struct pdk_ignore *own; /* NULL: none */
+};
+
+/* One name of a directory, looked at once. */
+struct name {
+    char *text;
+    struct stat st;
+};
+
+struct names {
+    struct name *items;
+    size_t len, cap;
+    bool nested; /* there is a .git among them */
+};
+
+struct walker {
+    struct pdk_walk_spec *spec;
+    struct rules user; /* core.excludesFile */
+    struct rules info; /* info/exclude, stronger */
+};
+
+static int walk_directory(struct walker *w, const char *path, const struct rules *above,
+        bool all_ignored, struct pdk_err *err);
+
+static int tell(struct walker *w, const struct pdk_walk_item *item, struct pdk_err *err)
+{
+    return w->spec->visit(item, w->spec->user, err);
+}
+
+static int warn(struct walker *w, enum pdk_capture_warning_kind kind, const char *path,
+        struct pdk_err *err)
+{
+    struct pdk_walk_item item = { .event = PDK_WALK_WARN, .path = path, .kind = kind };
+
+    return tell(w, &item, err);
+}
+
+/* ---- names */
+
+static void names_fini(struct names *names)
+{
+    for (size_t i = 0; i < names->len; i++)
+        free(names->items[i].text);
+    free(names->items);
+}
+
+static int add_name(struct names *names, const char *text, const struct stat *st, struct pdk_err *err)
+{
+    if (names->len == names->cap) {
+        size_t cap = names->cap ? names->cap * 2 : 32;
+        struct name *grown = reallocarray(names->items, cap, sizeof(*grown));
+
+        if (!grown)
+            return pdk_fail_nomem(err);
+        names->items = grown;
+        names->cap = cap;
+    }
+    names->items[names->len].text = strdup(text);
+    if (!names->items[names->len].text)
+        return pdk_fail_nomem(err);
+    names->items[names->len++].st = *st;
+    return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(((const struct name *)a)->text, ((const struct name *)b)->text);
+}
+
+static int read_names(int fd, struct names *names, struct pdk_err *err)
+{
+    PDK_AUTO_DIR DIR *dir = fdopendir(fd);
+    const struct dirent *entry;
+    struct stat st;
+
+    if (!dir) {
+        (void)close(fd);
+        return pdk_fail(err, PDK_EIO, errno, "cannot read a directory");
+    }
+    while ((entry = readdir(dir))) {
+        const char *name = entry->d_name;
+
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+            continue;
+        names->nested = names->nested || strcmp(name, ".git") == 0;
+        if (fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                add_name(names, name, &st, err) < 0)
+            return err->code;
+    }
+    if (names->len > 1)
+        qsort(names->items, names->len, sizeof(*names->items), by_text);
+    return 0;
+}
+
+/* ---- ignore rules */
+
+/* The rules in one file; none where it is missing, too large, a link. */
+static int read_rules(
+        int at, const char *path, const char *base, struct pdk_ignore **out, struct pdk_err *err)
+{
+    PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
+    PDK_AUTO_FD int fd = openat(at, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > IGNORE_MAX ||
+            pdk_fs_read_fd(fd, IGNORE_MAX, &text, NULL) < 0)
+        return 0;
+    return pdk_ignore_parse(pdk_buf_str(&text), text.len, base, out, err);
+}
+
+static bool is_ignored(
+        const struct walker *w, const struct rules *rules, const char *path, bool is_dir)
+{
+    for (; rules; rules = rules->up) {
+        enum pdk_ignore_match match =
+                rules->own ? pdk_ignore_match(rules->own, path, is_dir) : PDK_IGNORE_NONE;
+
+        if (match != PDK_IGNORE_NONE)
+            return match == PDK_IGNORE_YES;
+    }
+    (void)w;
+    return false;
+}
+
+/* ---- one name */
+
+static int visit_file(struct walker *w, const char *path, const struct stat *st,
+        const struct rules *rules, bool all_ignored, struct pdk_err *err)
+{
+    struct pdk_index_entry *entry = pdk_index_find(w->spec->index, path);
+    struct pdk_walk_item item = { .event = PDK_WALK_NEW, .path = path, .st = st, .entry = entry };
+
+    if (!entry && (all_ignored || is_ignored(w, rules, path, false))) {
+        w->spec->ignored_files++;
+        return 0;
+    }
+    if (entry)
+        item.event = pdk_index_is_clean(w->spec->index, entry, st) ? PDK_WALK_SAME : PDK_WALK_CHECK;
+    return tell(w, &item, err);
+}
+
+/* A submodule of the base stays what it is while its directory is there. */
+static int visit_gitlink(
+        struct walker *w, const char *path, const struct stat *st, struct pdk_err *err)
+{
+    struct pdk_walk_item item = { .event = PDK_WALK_SAME, .path = path, .st = st,
+        .entry = pdk_index_find(w->spec->index, path) };
+
+    return tell(w, &item, err);
+}
+
+static int visit_directory(struct walker *w, const char *path, const struct stat *st,
+        const struct rules *rules, bool all_ignored, struct pdk_err *err)
+{
+    const struct pdk_index_entry *entry = pdk_index_find(w->spec->index, path);
+    bool ignored = all_ignored || is_ignored(w, rules, path, true);
+
+    if (entry && entry->mode == GITLINK)
+        return visit_gitlink(w, path, st, err);
+    if (ignored && !pdk_index_has_below(w->spec->index, path)) {
+        w->spec->ignored_files++;
+        return 0;
+    }
+    return walk_directory(w, path, rules, ignored, err);
+}
+
+static int visit_name(struct walker *w, const char *dir, const struct name *name,
+        const struct rules *rules, bool all_ignored, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *path = pdk_strf("%s%s%s", dir, dir[0] ? "/" : "", name->text);
+
+    if (!path)
+        return pdk_fail_nomem(err);
+    if (strcmp(name->text, ".git") == 0)
+        return 0;
+    if (pdk_path_is_dotgit(name->text, strlen(name->text)))
+        return warn(w, PDK_CAPTURE_DOTGIT, path, err);
+    if (strlen(path) > PATH_MAX_BYTES)
+        return pdk_fail(err, PDK_EINVAL, 0, "the path '%.60s…' is longer than %d bytes", path,
+                PATH_MAX_BYTES);
+    if (S_ISDIR(name->st.st_mode))
+        return visit_directory(w, path, &name->st, rules, all_ignored, err);
+    if (!S_ISREG(name->st.st_mode) && !S_ISLNK(name->st.st_mode))
+        return warn(w, PDK_CAPTURE_SPECIAL, path, err);
+    return visit_file(w, path, &name->st, rules, all_ignored, err);
+}
+
+/* ---- directories */
+
+static int read_directory(struct walker *w, const char *path, struct names *names,
+        struct rules *rules, struct pdk_err *err)
+{
+    PDK_AUTO_FD int fd = pdk_beneath_open(
+            w->spec->root_fd, path[0] ? path : ".", O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
+    int copy;
+
+    if (fd < 0 && !path[0])
+        return pdk_fail(err, PDK_ENOTFOUND, errno, "the working copy is gone");
+    if (fd < 0)
+        return errno == ENOENT ? 0 : warn(w, PDK_CAPTURE_UNREADABLE, path, err);
+    if (read_rules(fd, ".gitignore", path, &rules->own, err) < 0)
+        return err->code;
+    copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (copy < 0)
+        return pdk_fail(err, PDK_EIO, errno, "cannot read '%s'", path);
+    return read_names(copy, names, err);
+}
+
+static int visit_names(struct walker *w, const char *path, const struct names *names,
+        const struct rules *rules, bool all_ignored, struct pdk_err *err)
+{
+    if (names->nested && path[0] && warn(w, PDK_CAPTURE_NESTED_REPO, path, err) < 0)
+        return err->code;
+    if (names->len == 0 && path[0] && !all_ignored)
+        return warn(w, PDK_CAPTURE_EMPTY_DIR, path, err);
+    for (size_t i = 0; i < names->len; i++)
+        if (visit_name(w, path, &names->items[i], rules, all_ignored, err) < 0)
+            return err->code;
+    return 0;
+}
+
+/* Recursion is as deep as a path has components: 2,048 at most, with little on the stack. */
+static int walk_directory(struct walker *w, const char *path, const struct rules *above,
+        bool all_ignored, struct pdk_err *err)
+{
+    struct names names = { NULL, 0, 0, false };
+    struct rules rules = { above, NULL };
+    int rc = read_directory(w, path, &names, &rules, err);
+
+    if (rc == 0)
+        rc = visit_names(w, path, &names, &rules, all_ignored, err);
+    pdk_ignore_free(rules.own);
+    names_fini(&names);
+    return rc;
+}
+
+static int read_user_rules(struct walker *w, struct pdk_err *err)
+{
+    const struct pdk_repo *repo = w->spec->repo;
+    PDK_AUTO_FREE char *info = pdk_path_join(repo->common_dir, "info/exclude");
+
+    if (!info)
+        return pdk_fail_nomem(err);
+    if (repo->excludes_file &&
+            read_rules(AT_FDCWD, repo->excludes_file, "", &w->user.own, err) < 0)
+        return err->code;
+    return read_rules(AT_FDCWD, info, "", &w->info.own, err);
+}
+
+int pdk_walk(struct pdk_walk_spec *spec, struct pdk_err *err)
+{
+    struct walker w = { .spec = spec };
+    struct stat st;
+    int rc;
+
+    if (fstat(spec->root_fd, &st) < 0 || st.st_nlink == 0)
+        return pdk_fail(err, PDK_ENOTFOUND, 0, "the working copy is gone");
+    w.info.up = &w.user;
+    rc = read_user_rules(&w, err);
+    if (rc == 0)
+        rc = walk_directory(&w, "", &w.info, false, err);
+    pdk_ignore_free(w.user.own);
+    pdk_ignore_free(w.info.own);
+    return rc;
+}
