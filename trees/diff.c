@@ -6,7 +6,9 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "process/run.h"
 #include "trees/internal.h"
+#include "trees/repo_internal.h"
 #include "trees/vault.h"
 
 void pdk_diff_fini(struct pdk_diff *diff)
@@ -159,21 +161,25 @@ int pdk_diff_trees(struct pdk_vault *vault, const struct pdk_oid *from, const st
     return 0;
 }
 
+/* git writes the patch: the library's form of a changed type is one that git refuses. */
 int pdk_diff_patch(struct pdk_vault *vault, const struct pdk_oid *from, const struct pdk_oid *to,
         struct pdk_buf *out, struct pdk_err *err)
 {
-    git_diff *diff = NULL;
-    git_buf text = GIT_BUF_INIT;
-    int rc;
+    PDK_AUTO_FREE char *dir = pdk_strf("GIT_DIR=%s", pdk_vault_path(vault));
+    const char *env[] = { dir, NULL };
+    const char *args[] = { "diff-tree", "-r", "-p", "--binary", "--full-index", "--no-renames",
+        "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/",
+        from->hex, to->hex, NULL };
+    PDK_AUTO_RUN_RESULT struct pdk_run_result result = { 0 };
+    struct pdk_git_spec spec = { .dir = pdk_vault_path(vault), .args = args, .env = env };
 
-    if (make_diff(vault, from, to, &diff, err) < 0)
+    if (!dir)
+        return pdk_fail_nomem(err);
+    if (pdk_git_run(&spec, &result, err) < 0)
         return err->code;
-    rc = git_diff_to_buf(&text, diff, GIT_DIFF_FORMAT_PATCH);
-    git_diff_free(diff);
-    if (rc < 0)
-        return pdk_git2_fail(err, rc, "making a patch");
-    pdk_buf_add(out, text.ptr, text.size);
-    git_buf_dispose(&text);
+    if (result.exit_code != 0)
+        return pdk_git_complain(&spec, &result, err);
+    pdk_buf_add(out, pdk_buf_str(&result.out), result.out.len);
     return pdk_buf_ok(out, err);
 }
 
