@@ -8,26 +8,30 @@
 #include "base/str.h"
 
 /* Below 0: a is better. */
-typedef int (*comparison)(const struct pdk_select_candidate *a, const struct pdk_select_candidate *b);
+typedef int (*comparison)(
+        const struct pdk_select_candidate *a, const struct pdk_select_candidate *b);
 
 static bool eligible(const struct pdk_select_candidate *c)
 {
     return c->passed && (c->changed || c->allow_empty);
 }
 
-static int by_verdict(const struct pdk_select_candidate *a, const struct pdk_select_candidate *b)
+static int by_verdict(
+        const struct pdk_select_candidate *a, const struct pdk_select_candidate *b)
 {
     return eligible(b) - eligible(a);
 }
 
-static int by_size(const struct pdk_select_candidate *a, const struct pdk_select_candidate *b)
+static int by_size(
+        const struct pdk_select_candidate *a, const struct pdk_select_candidate *b)
 {
     if (a->lines != b->lines)
         return a->lines < b->lines ? -1 : 1;
     return (a->files > b->files) - (a->files < b->files);
 }
 
-static int by_index(const struct pdk_select_candidate *a, const struct pdk_select_candidate *b)
+static int by_index(
+        const struct pdk_select_candidate *a, const struct pdk_select_candidate *b)
 {
     return (a->index > b->index) - (a->index < b->index);
 }
@@ -63,17 +67,19 @@ static const struct criterion *find_criterion(const char *name)
 }
 
 /* Eligibility comes first and the index last, whatever the mission says between. */
-static int make_order(const struct pdk_strv *names, struct order *out, struct pdk_err *err)
+static int make_order(
+        const struct pdk_strv *names, struct order *out, struct pdk_err *err)
 {
     out->items[out->len++] = &criteria[0];
     for (size_t i = 0; i < names->len && out->len < MAX_ORDER - 1; i++) {
         const struct criterion *c = find_criterion(names->items[i]);
 
         if (!c)
-            return pdk_fail(err, PDK_EINVAL, 0, "unknown criterion '%s'", names->items[i]);
-        if (!c->compare)
             return pdk_fail(
-                    err, PDK_EUNSUPPORTED, 0, "selection by '%s' is not built yet", c->name);
+                    err, PDK_EINVAL, 0, "unknown criterion '%s'", names->items[i]);
+        if (!c->compare)
+            return pdk_fail(err, PDK_EUNSUPPORTED, 0,
+                    "selection by '%s' is not built yet", c->name);
         out->items[out->len++] = c;
     }
     out->items[out->len++] = &criteria[2];
@@ -96,12 +102,14 @@ static int compare(const struct order *order, const struct pdk_select_candidate 
 }
 
 /* Insertion sort: few candidates, and the order must not depend on a library's. */
-static void rank(const struct order *order, const struct pdk_select_candidate **sorted, size_t n)
+static void rank(
+        const struct order *order, const struct pdk_select_candidate **sorted, size_t n)
 {
     const char *ignored;
 
     for (size_t i = 1; i < n; i++)
-        for (size_t j = i; j > 0 && compare(order, sorted[j], sorted[j - 1], &ignored) < 0; j--) {
+        for (size_t j = i;
+                j > 0 && compare(order, sorted[j], sorted[j - 1], &ignored) < 0; j--) {
             const struct pdk_select_candidate *other = sorted[j];
 
             sorted[j] = sorted[j - 1];
@@ -116,7 +124,8 @@ void pdk_selection_fini(struct pdk_selection *selection)
     selection->len = 0;
 }
 
-static enum pdk_select_none why_none(const struct pdk_select_candidate *candidates, size_t n)
+static enum pdk_select_none why_none(
+        const struct pdk_select_candidate *candidates, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (candidates[i].passed)
@@ -124,10 +133,12 @@ static enum pdk_select_none why_none(const struct pdk_select_candidate *candidat
     return PDK_SELECT_NO_CANDIDATE_PASSED;
 }
 
-int pdk_select(const struct pdk_strv *order_names, const struct pdk_select_candidate *candidates,
-        size_t n, struct pdk_selection *out, struct pdk_err *err)
+int pdk_select(const struct pdk_strv *order_names,
+        const struct pdk_select_candidate *candidates, size_t n,
+        struct pdk_selection *out, struct pdk_err *err)
 {
-    PDK_AUTO_FREE const struct pdk_select_candidate **sorted = calloc(n + 1, sizeof(*sorted));
+    PDK_AUTO_FREE const struct pdk_select_candidate **sorted =
+            calloc(n + 1, sizeof(*sorted));
     PDK_AUTO_FREE int *ranking = calloc(n + 1, sizeof(*ranking));
     struct order order = { .len = 0 };
 

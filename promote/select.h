@@ -29,8 +29,9 @@ enum pdk_select_none {
 struct pdk_selection {
     int winner; /* index; 0: none */
     enum pdk_select_none none;
-    const char *decided_by; /* "verdict", "smaller-diff", "index"; NULL without a winner. Static */
-    int *ranking;           /* len indices, best first; owned */
+    const char *
+            decided_by; /* "verdict", "smaller-diff", "index"; NULL without a winner. Static */
+    int *ranking;       /* len indices, best first; owned */
     size_t len;
 };
 
@@ -40,7 +41,8 @@ void pdk_selection_fini(struct pdk_selection *selection);
  * order: names from the mission's `select`, in turn; `index` decides where they do not. A criterion
  * of a later version is PDK_EUNSUPPORTED by name.
  */
-int pdk_select(const struct pdk_strv *order, const struct pdk_select_candidate *candidates, size_t n,
+int pdk_select(const struct pdk_strv *order,
+        const struct pdk_select_candidate *candidates, size_t n,
         struct pdk_selection *out, struct pdk_err *err);
 
 #endif

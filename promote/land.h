@@ -1,0 +1,65 @@
+/*
+ * Landing a change in the user's working tree: all of it or nothing. Index, HEAD, stash and every path
+ * that the change does not name stay as they are, whatever the user has in progress there.
+ *
+ * A file that somebody saves while we land is not lost: each file is swapped in, and what came out is
+ * compared with what was expected before it goes.
+ */
+#ifndef PDK_PROMOTE_LAND_H
+#define PDK_PROMOTE_LAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "trees/oid.h"
+
+struct pdk_err;
+struct pdk_repo;
+struct pdk_vault;
+
+struct pdk_land_spec {
+    const struct pdk_repo *repo;
+    struct pdk_vault *vault;
+    struct pdk_oid from; /* what the user's tree must have at each changed path */
+    struct pdk_oid to;
+    const char *lock; /* a lock file of ours, outside of the repository; NULL: none */
+    bool dry_run;     /* look, write nothing */
+};
+
+struct pdk_land_path {
+    char *path;
+    char status; /* as in struct pdk_change: 'A', 'M', 'D', 'T' */
+};
+
+struct pdk_land_conflict {
+    char *path;
+    const char *why; /* static: "changed meanwhile", … */
+};
+
+struct pdk_land_result {
+    struct pdk_land_path *paths; /* written, or that would be; sorted by path bytes */
+    size_t len;
+    struct pdk_land_conflict
+            *conflicts; /* only with PDK_ECONFLICT, which may have none */
+    size_t n_conflicts;
+};
+
+void pdk_land_result_fini(struct pdk_land_result *result);
+#define PDK_AUTO_LAND_RESULT __attribute__((cleanup(pdk_land_result_fini)))
+
+/*
+ * Brings what differs between from and to into the working tree, durably. Each touched path must have
+ * the bytes, type and executable bit that it has in from, end-of-line conversion taken into account.
+ *
+ * PDK_ECONFLICT: some do not (out->conflicts has all of them, err names a few), git is in the middle of
+ * a merge or the like, or somebody else holds the lock. PDK_EUNSUPPORTED names a changed submodule.
+ * PDK_EINVAL names a path that no tree may have. On any failure the working tree is as before; should
+ * somebody write to it while it is being put back, err's hint says where our copy of a file is.
+ *
+ * out is overwritten, and the caller's to free whatever is returned. Blocks; any thread, but the vault
+ * is one thread's.
+ */
+int pdk_land_worktree(const struct pdk_land_spec *spec, struct pdk_land_result *out,
+        struct pdk_err *err);
+
+#endif

@@ -1,0 +1,101 @@
+/* What the files of landing share. One struct landing lives for one pdk_land_worktree(). */
+#ifndef PDK_PROMOTE_LAND_INTERNAL_H
+#define PDK_PROMOTE_LAND_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "trees/diff.h"
+
+struct pdk_err;
+struct pdk_land_result;
+struct pdk_land_spec;
+
+/* One changed path. Its file in the stage is named by its position in the diff. */
+struct pdk_land_item {
+    const struct pdk_change *change;
+    mode_t keep;      /* permission bits of the file that it replaces; 0: as umask says */
+    struct stat made; /* our new file, to know it again */
+    bool staged; /* the stage has a file of this item: a new one, or one that it replaced */
+};
+
+enum pdk_land_deed {
+    PDK_LAND_ADDED,
+    PDK_LAND_SWAPPED,
+    PDK_LAND_TAKEN,
+    PDK_LAND_MADE_DIR,
+    PDK_LAND_REMOVED_DIR
+};
+
+/* What was done to the working tree, to be undone in reverse. */
+struct pdk_land_step {
+    enum pdk_land_deed deed;
+    struct pdk_land_item *item; /* of a file */
+    char *dir;                  /* of a directory; owned */
+    mode_t mode;
+};
+
+struct pdk_landing {
+    const struct pdk_land_spec *spec;
+    struct pdk_land_result *out;
+    struct pdk_diff diff;
+    struct pdk_land_item *items; /* diff.len */
+    int root_fd;
+    char stage_name[48]; /* a directory at the top of the working tree; "": none yet */
+    int stage_fd;
+    struct pdk_land_step *steps;
+    size_t n_steps, cap_steps;
+    bool stranded; /* the stage holds something that could not go back */
+};
+
+/* ---- land_look.c: what is there */
+
+/* The directory of path, opened beneath the root and through no link. -1 and errno. */
+int pdk_land_open_parent(const struct pdk_landing *l, const char *path);
+/* The directory at path itself, "" for the root, with flags of open(). -1 and errno. */
+int pdk_land_open_dir(const struct pdk_landing *l, const char *path, int flags);
+const char *pdk_land_leaf(const char *path); /* borrowed: what follows the last slash */
+
+/*
+ * Is the old side of the change what `name` in dir_fd holds? *why is NULL if so, else static text. shown
+ * is the file's path below the root, for git to read.
+ */
+int pdk_land_compare(const struct pdk_landing *l, const struct pdk_change *change,
+        int dir_fd, const char *name, const char *shown, const char **why,
+        struct pdk_err *err);
+/* The same for the path in the working tree; notes the permission bits to keep. */
+int pdk_land_look(const struct pdk_landing *l, struct pdk_land_item *item,
+        const char **why, struct pdk_err *err);
+/* Has the change something at a path below dir, on its new side? */
+bool pdk_land_wants_dir(const struct pdk_landing *l, const char *dir);
+/* Does git convert the bytes of this path between a blob and a file? */
+bool pdk_land_converts(const struct pdk_landing *l, const char *path);
+
+/* ---- land_stage.c: the new files, before they are put in place */
+
+/* The name of an item's file in the stage. */
+struct pdk_land_name {
+    char text[24];
+};
+struct pdk_land_name pdk_land_name(
+        const struct pdk_landing *l, const struct pdk_land_item *item);
+int pdk_land_stage(struct pdk_landing *l, struct pdk_err *err);
+/* Removes the stage and what is in it, unless something is stranded there. */
+void pdk_land_unstage(struct pdk_landing *l);
+
+/* ---- land_place.c: putting them in place, and back */
+
+/* A conflict met here is added to the result. On failure the caller undoes. */
+int pdk_land_place(struct pdk_landing *l, struct pdk_err *err);
+void pdk_land_undo(struct pdk_landing *l);
+
+/* ---- land.c */
+
+/* Adds to the result's conflicts. 0 or PDK_ENOMEM. */
+int pdk_land_add_conflict(struct pdk_land_result *out, const char *path, const char *why,
+        struct pdk_err *err);
+/* PDK_ECONFLICT with a few of the paths in the message. */
+int pdk_land_refuse(const struct pdk_land_result *out, struct pdk_err *err);
+
+#endif
