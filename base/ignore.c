@@ -9,7 +9,7 @@ struct pattern {
     char *text;     /* without "!", leading and trailing slash */
     bool negated;   /* "!": what it matches is not ignored */
     bool dirs_only; /* a trailing slash */
-    bool anchored;  /* a slash elsewhere: matched against the whole path, else the last component */
+    bool anchored; /* a slash elsewhere: matched against the whole path, else the last component */
 };
 
 struct pdk_ignore {
@@ -45,9 +45,18 @@ struct class_row {
 };
 
 static const struct class_row classes[] = {
-    { "alpha", "azAZ" }, { "digit", "09" }, { "alnum", "azAZ09" }, { "upper", "AZ" },
-    { "lower", "az" }, { "space", "  \t\r" }, { "blank", "  \t\t" }, { "xdigit", "09afAF" },
-    { "punct", "!/:@[`{~" }, { "print", " ~" }, { "graph", "!~" }, { "cntrl", "\x01\x1f\x7f\x7f" },
+    { "alpha", "azAZ" },
+    { "digit", "09" },
+    { "alnum", "azAZ09" },
+    { "upper", "AZ" },
+    { "lower", "az" },
+    { "space", "  \t\r" },
+    { "blank", "  \t\t" },
+    { "xdigit", "09afAF" },
+    { "punct", "!/:@[`{~" },
+    { "print", " ~" },
+    { "graph", "!~" },
+    { "cntrl", "\x01\x1f\x7f\x7f" },
 };
 
 static bool in_ranges(const char *ranges, unsigned char c)
@@ -209,7 +218,8 @@ static size_t trim(const char *line, size_t len)
     return len;
 }
 
-static int add_pattern(struct pdk_ignore *ignore, const char *line, size_t len, struct pdk_err *err)
+static int add_pattern(
+        struct pdk_ignore *ignore, const char *line, size_t len, struct pdk_err *err)
 {
     struct pattern made = { NULL, false, false, false };
     struct pattern *grown;
@@ -241,7 +251,8 @@ static int add_pattern(struct pdk_ignore *ignore, const char *line, size_t len, 
     return 0;
 }
 
-static int add_lines(struct pdk_ignore *ignore, const char *text, size_t len, struct pdk_err *err)
+static int add_lines(
+        struct pdk_ignore *ignore, const char *text, size_t len, struct pdk_err *err)
 {
     /* A byte order mark is no part of the first pattern. */
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
@@ -263,8 +274,8 @@ static int add_lines(struct pdk_ignore *ignore, const char *text, size_t len, st
     return 0;
 }
 
-int pdk_ignore_parse(const char *text, size_t len, const char *base, struct pdk_ignore **out,
-        struct pdk_err *err)
+int pdk_ignore_parse(const char *text, size_t len, const char *base,
+        struct pdk_ignore **out, struct pdk_err *err)
 {
     PDK_AUTO_IGNORE struct pdk_ignore *ignore = calloc(1, sizeof(*ignore));
 

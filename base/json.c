@@ -152,8 +152,8 @@ int pdk_json_set_bytes(
     return pdk_json_set_str(object, coded_key, pdk_buf_str(&coded));
 }
 
-int pdk_json_get_bytes(
-        const struct pdk_json *v, const char *key, struct pdk_buf *out, struct pdk_err *err)
+int pdk_json_get_bytes(const struct pdk_json *v, const char *key, struct pdk_buf *out,
+        struct pdk_err *err)
 {
     PDK_AUTO_FREE char *coded_key = pdk_strf("%s_base64", key);
     const struct pdk_json *coded = coded_key ? pdk_json_get(v, coded_key) : NULL;

@@ -60,8 +60,8 @@ int pdk_json_set_bytes(
         struct pdk_json *object, const char *key, const char *bytes, size_t len);
 
 /* Appends what pdk_json_set_bytes() put; nothing where key is missing or null. PDK_EINVAL for another type. */
-int pdk_json_get_bytes(
-        const struct pdk_json *v, const char *key, struct pdk_buf *out, struct pdk_err *err);
+int pdk_json_get_bytes(const struct pdk_json *v, const char *key, struct pdk_buf *out,
+        struct pdk_err *err);
 
 /* 0, or PDK_ENOMEM where v is NULL or a setter failed on it or a container taken into it. */
 int pdk_json_ok(const struct pdk_json *v, struct pdk_err *err);

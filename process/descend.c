@@ -17,8 +17,8 @@
 
 struct entry {
     pid_t pid, parent;
-    bool alive;  /* no zombie */
-    bool ours;   /* a descendant of this process */
+    bool alive; /* no zombie */
+    bool ours;  /* a descendant of this process */
 };
 
 struct table {
@@ -63,7 +63,8 @@ static bool read_entry(const char *name, struct entry *out)
     after = strrchr(pdk_buf_str(&text), ')');
     if (!after || sscanf(after + 1, " %c %d", &state, &parent) != 2)
         return false;
-    *out = (struct entry){ .pid = (pid_t)strtol(name, NULL, 10), .parent = parent,
+    *out = (struct entry){ .pid = (pid_t)strtol(name, NULL, 10),
+        .parent = parent,
         .alive = state != 'Z' && state != 'X' };
     return true;
 }
@@ -78,7 +79,8 @@ static int scan(struct table *t, struct pdk_err *err)
     while ((name = readdir(proc))) {
         struct entry entry;
 
-        if (name->d_name[0] < '1' || name->d_name[0] > '9' || !read_entry(name->d_name, &entry))
+        if (name->d_name[0] < '1' || name->d_name[0] > '9' ||
+                !read_entry(name->d_name, &entry))
             continue;
         if (add_entry(t, &entry, err) < 0)
             return err ? err->code : PDK_ENOMEM;

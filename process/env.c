@@ -6,8 +6,8 @@
 
 extern char **environ;
 
-static const char *const base_names[] = { "PATH", "HOME", "LANG", "TERM", "TMPDIR", "TZ", "USER",
-    "LOGNAME", "SHELL" };
+static const char *const base_names[] = { "PATH", "HOME", "LANG", "TERM", "TMPDIR", "TZ",
+    "USER", "LOGNAME", "SHELL" };
 
 /* The place of NAME= in env; env->len where there is none. */
 static size_t find(const struct pdk_strv *env, const char *name)

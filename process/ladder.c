@@ -29,7 +29,8 @@ static int64_t grace_of(const struct pdk_ladder *l, enum pdk_ladder_state state)
     return 0;
 }
 
-void pdk_ladder_start(struct pdk_ladder *l, const struct pdk_graces *graces, int64_t now_ms)
+void pdk_ladder_start(
+        struct pdk_ladder *l, const struct pdk_graces *graces, int64_t now_ms)
 {
     if (l->started)
         return;
@@ -55,7 +56,8 @@ static int climb(struct pdk_ladder *l, int64_t now_ms)
     for (unsigned int i = 0; i < sizeof(rungs) / sizeof(rungs[0]); i++) {
         int64_t grace = grace_of(l, rungs[i].state);
 
-        if (rungs[i].state <= l->state || (grace == 0 && rungs[i].state != PDK_LADDER_KILL))
+        if (rungs[i].state <= l->state ||
+                (grace == 0 && rungs[i].state != PDK_LADDER_KILL))
             continue;
         l->state = rungs[i].state;
         l->until_ms = now_ms + grace;

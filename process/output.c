@@ -35,7 +35,8 @@ static void output_free(struct pdk_output *o)
     free(o);
 }
 
-int pdk_output_open(const char *path, size_t cap, struct pdk_output **out, struct pdk_err *err)
+int pdk_output_open(
+        const char *path, size_t cap, struct pdk_output **out, struct pdk_err *err)
 {
     struct pdk_output *o = calloc(1, sizeof(*o));
 
@@ -74,7 +75,8 @@ static off_t place_of(const struct pdk_output *o, uint64_t number, uint64_t *roo
     return (off_t)(o->head + at);
 }
 
-int pdk_output_write(struct pdk_output *o, const void *data, size_t len, struct pdk_err *err)
+int pdk_output_write(
+        struct pdk_output *o, const void *data, size_t len, struct pdk_err *err)
 {
     const char *from = data;
 
@@ -102,7 +104,8 @@ static int copy_part(int from, uint64_t at, uint64_t len, int to, struct pdk_err
     if (!chunk)
         return pdk_fail_nomem(err);
     while (len > 0) {
-        ssize_t n = pread(from, chunk, len < COPY_CHUNK ? (size_t)len : COPY_CHUNK, (off_t)at);
+        ssize_t n = pread(
+                from, chunk, len < COPY_CHUNK ? (size_t)len : COPY_CHUNK, (off_t)at);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -116,7 +119,8 @@ static int copy_part(int from, uint64_t at, uint64_t len, int to, struct pdk_err
     return 0;
 }
 
-static int write_ordered(const struct pdk_output *o, int to, uint64_t dropped, struct pdk_err *err)
+static int write_ordered(
+        const struct pdk_output *o, int to, uint64_t dropped, struct pdk_err *err)
 {
     uint64_t oldest = (o->written - o->head) % o->ring;
     char line[80];
@@ -150,7 +154,8 @@ static int reorder(const struct pdk_output *o, uint64_t dropped, struct pdk_err 
     return 0;
 }
 
-int pdk_output_close(struct pdk_output *o, struct pdk_output_totals *totals, struct pdk_err *err)
+int pdk_output_close(
+        struct pdk_output *o, struct pdk_output_totals *totals, struct pdk_err *err)
 {
     struct pdk_output_totals all = { 0, 0 };
     int rc = 0;

@@ -156,8 +156,8 @@ static void proc_on_read(uv_stream_t *pipe, ssize_t n, const uv_buf_t *buf)
 /* ---- starting */
 
 /* A pipe whose one end the child gets in *theirs. */
-static int make_stream(struct pdk_proc *p, uv_loop_t *loop, struct stream *s, bool we_write,
-        int *theirs, struct pdk_err *err)
+static int make_stream(struct pdk_proc *p, uv_loop_t *loop, struct stream *s,
+        bool we_write, int *theirs, struct pdk_err *err)
 {
     int fds[2];
     int ours, rc;
@@ -188,8 +188,9 @@ static void close_ends(struct ends *ends)
             (void)close(ends->fds[i]);
 }
 
-static int make_streams(struct pdk_proc *p, uv_loop_t *loop, const struct pdk_spawn_spec *spec,
-        bool want_stdin, struct ends *ends, struct pdk_err *err)
+static int make_streams(struct pdk_proc *p, uv_loop_t *loop,
+        const struct pdk_spawn_spec *spec, bool want_stdin, struct ends *ends,
+        struct pdk_err *err)
 {
     p->outputs[0].ended = p->outputs[1].ended = true;
     if (want_stdin && spec->fds[0] < 0 &&
@@ -205,8 +206,8 @@ static int make_streams(struct pdk_proc *p, uv_loop_t *loop, const struct pdk_sp
     return 0;
 }
 
-static int start_child(struct pdk_proc *p, uv_loop_t *loop, const struct pdk_spawn_spec *spec,
-        const struct ends *ends, struct pdk_err *err)
+static int start_child(struct pdk_proc *p, uv_loop_t *loop,
+        const struct pdk_spawn_spec *spec, const struct ends *ends, struct pdk_err *err)
 {
     struct pdk_spawn_spec own = *spec;
     struct pdk_child child;
@@ -239,8 +240,9 @@ static void proc_on_abandoned(uv_handle_t *handle)
 /* Gives up one that never started: its handles still have to close. */
 static void abandon(struct pdk_proc *p)
 {
-    uv_handle_t *handles[] = { (uv_handle_t *)&p->in.pipe, (uv_handle_t *)&p->outputs[0].pipe,
-        (uv_handle_t *)&p->outputs[1].pipe, (uv_handle_t *)&p->drain };
+    uv_handle_t *handles[] = { (uv_handle_t *)&p->in.pipe,
+        (uv_handle_t *)&p->outputs[0].pipe, (uv_handle_t *)&p->outputs[1].pipe,
+        (uv_handle_t *)&p->drain };
     bool used[] = { p->in.used, p->outputs[0].used, p->outputs[1].used, true };
 
     if (p->pidfd >= 0)
@@ -260,9 +262,9 @@ static void begin_reading(struct pdk_proc *p)
                     (uv_stream_t *)&p->outputs[i].pipe, proc_on_alloc, proc_on_read);
 }
 
-int pdk_proc_start(struct uv_loop_s *loop, const struct pdk_spawn_spec *spec, bool want_stdin,
-        const struct pdk_proc_handlers *handlers, void *user, struct pdk_proc **out,
-        struct pdk_err *err)
+int pdk_proc_start(struct uv_loop_s *loop, const struct pdk_spawn_spec *spec,
+        bool want_stdin, const struct pdk_proc_handlers *handlers, void *user,
+        struct pdk_proc **out, struct pdk_err *err)
 {
     struct pdk_proc *p = calloc(1, sizeof(*p));
     struct ends ends = { { -1, -1, -1 } };
@@ -308,7 +310,8 @@ int pdk_proc_write(struct pdk_proc *p, const void *data, size_t len, struct pdk_
     uv_buf_t buf;
     int rc;
 
-    if (!p->in.used || p->state == PROC_CLOSING || uv_is_closing((uv_handle_t *)&p->in.pipe))
+    if (!p->in.used || p->state == PROC_CLOSING ||
+            uv_is_closing((uv_handle_t *)&p->in.pipe))
         return pdk_fail(err, PDK_EIO, 0, "its input is closed");
     w = malloc(sizeof(*w) + len);
     if (!w)
@@ -326,7 +329,8 @@ int pdk_proc_write(struct pdk_proc *p, const void *data, size_t len, struct pdk_
 
 size_t pdk_proc_pending(const struct pdk_proc *p)
 {
-    return p->in.used ? uv_stream_get_write_queue_size((const uv_stream_t *)&p->in.pipe) : 0;
+    return p->in.used ? uv_stream_get_write_queue_size((const uv_stream_t *)&p->in.pipe)
+                      : 0;
 }
 
 static void proc_on_shutdown(uv_shutdown_t *request, int status)

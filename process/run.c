@@ -74,7 +74,8 @@ static void write_some(struct talk *t)
 
 static int talk_once(struct talk *t, struct pdk_err *err)
 {
-    struct pollfd fds[3] = { { t->in, POLLOUT, 0 }, { t->out, POLLIN, 0 }, { t->err, POLLIN, 0 } };
+    struct pollfd fds[3] = { { t->in, POLLOUT, 0 }, { t->out, POLLIN, 0 },
+        { t->err, POLLIN, 0 } };
     int64_t left = t->deadline_ms - pdk_clock_ms();
     int n = left > 0 ? poll(fds, 3, (int)left) : 0;
 
@@ -92,7 +93,8 @@ static int talk_once(struct talk *t, struct pdk_err *err)
 }
 
 /* After its streams have ended: the child itself, within the same deadline. */
-static int await_end(const struct pdk_child *child, int64_t deadline_ms, struct pdk_err *err)
+static int await_end(
+        const struct pdk_child *child, int64_t deadline_ms, struct pdk_err *err)
 {
     struct pollfd fd = { child->pidfd, POLLIN, 0 };
 
@@ -146,14 +148,16 @@ static int make_pipe(int *ours, int *theirs, bool we_write, struct pdk_err *err)
     return 0;
 }
 
-int pdk_run(const struct pdk_run_spec *spec, struct pdk_run_result *out, struct pdk_err *err)
+int pdk_run(
+        const struct pdk_run_spec *spec, struct pdk_run_result *out, struct pdk_err *err)
 {
     PDK_AUTO_FD int child_in = -1;
     PDK_AUTO_FD int child_out = -1;
     PDK_AUTO_FD int child_err = -1;
     struct talk t = { .spec = spec, .result = out, .in = -1, .out = -1, .err = -1 };
-    struct pdk_spawn_spec child_spec = { .argv = spec->argv, .envp = spec->envp, .cwd = spec->cwd,
-        .cwd_fd = -1 };
+    struct pdk_spawn_spec child_spec = {
+        .argv = spec->argv, .envp = spec->envp, .cwd = spec->cwd, .cwd_fd = -1
+    };
     struct pdk_child child = { -1, -1 };
     int rc = 0;
 
@@ -186,7 +190,8 @@ int pdk_run(const struct pdk_run_spec *spec, struct pdk_run_result *out, struct 
     return rc;
 }
 
-int pdk_run_ok(const struct pdk_run_spec *spec, struct pdk_run_result *out, struct pdk_err *err)
+int pdk_run_ok(
+        const struct pdk_run_spec *spec, struct pdk_run_result *out, struct pdk_err *err)
 {
     const char *said;
 
@@ -199,5 +204,6 @@ int pdk_run_ok(const struct pdk_run_spec *spec, struct pdk_run_result *out, stru
         return pdk_fail(err, PDK_EIO, 0, "'%s %s' was ended by signal %d", spec->argv[0],
                 spec->argv[1] ? spec->argv[1] : "", out->signal);
     return pdk_fail(err, PDK_EIO, 0, "'%s %s' exited with %d: %.*s", spec->argv[0],
-            spec->argv[1] ? spec->argv[1] : "", out->exit_code, (int)strcspn(said, "\n"), said);
+            spec->argv[1] ? spec->argv[1] : "", out->exit_code, (int)strcspn(said, "\n"),
+            said);
 }

@@ -27,14 +27,14 @@
 #include "base/str.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SPAWN_BY_FORK 1
+#    define SPAWN_BY_FORK 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SPAWN_BY_FORK 1
-#endif
+#    if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#        define SPAWN_BY_FORK 1
+#    endif
 #endif
 #ifndef SPAWN_BY_FORK
-#define SPAWN_BY_FORK 0
+#    define SPAWN_BY_FORK 0
 #endif
 
 enum { CHILD_STACK = 64 << 10, EXTRA_FIRST = 3 };
@@ -64,7 +64,8 @@ static void give_up(const struct plan *p, enum pdk_spawn_stage stage)
     p->report->stage = stage;
     p->report->os_errno = errno;
     if (p->report_fd >= 0)
-        (void)!write(p->report_fd, p->report, sizeof(*p->report)); /* nobody else to tell */
+        (void)!write(
+                p->report_fd, p->report, sizeof(*p->report)); /* nobody else to tell */
     _exit(127);
 }
 
@@ -96,8 +97,8 @@ static void place_fds(const struct plan *p)
         if (dup2(p->sources[i], (int)i) < 0)
             give_up(p, PDK_SPAWN_SETUP);
     /* Closed by a successful exec; until then the report needs its descriptor. */
-    if (syscall(SYS_close_range, (unsigned int)p->sources_len, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */) <
-            0)
+    if (syscall(SYS_close_range, (unsigned int)p->sources_len, ~0U,
+                4U /* CLOSE_RANGE_CLOEXEC */) < 0)
         give_up(p, PDK_SPAWN_SETUP);
 }
 
@@ -171,7 +172,8 @@ static const char *find_path(const char *const *envp)
 }
 
 /* Where argv[0] may be; an empty component of PATH counts for nothing, not for the directory here. */
-static int list_paths(const struct pdk_spawn_spec *spec, struct pdk_strv *out, struct pdk_err *err)
+static int list_paths(
+        const struct pdk_spawn_spec *spec, struct pdk_strv *out, struct pdk_err *err)
 {
     const char *at = find_path(spec->envp);
 
@@ -211,7 +213,8 @@ static pid_t start_child(struct plan *p, int *pidfd)
     }
     (void)close(pipe_fds[1]);
     if (pid > 0)
-        (void)!read(pipe_fds[0], p->report, sizeof(*p->report)); /* nothing comes after an exec */
+        (void)!read(pipe_fds[0], p->report,
+                sizeof(*p->report)); /* nothing comes after an exec */
     (void)close(pipe_fds[0]);
     return pid;
 }
@@ -235,7 +238,8 @@ static pid_t start_child(struct plan *p, int *pidfd)
 static int fail_start(const struct pdk_spawn_spec *spec, const struct report *report,
         enum pdk_spawn_stage *stage, struct pdk_err *err)
 {
-    int code = report->os_errno == ENOENT || report->os_errno == ENOTDIR ? PDK_ENOTFOUND : PDK_EIO;
+    int code = report->os_errno == ENOENT || report->os_errno == ENOTDIR ? PDK_ENOTFOUND
+                                                                         : PDK_EIO;
 
     if (stage)
         *stage = (enum pdk_spawn_stage)report->stage;
@@ -261,14 +265,16 @@ static pid_t start_blocked(struct plan *p, int *pidfd)
     return pid;
 }
 
-int pdk_spawn(const struct pdk_spawn_spec *spec, struct pdk_child *out, enum pdk_spawn_stage *stage,
-        struct pdk_err *err)
+int pdk_spawn(const struct pdk_spawn_spec *spec, struct pdk_child *out,
+        enum pdk_spawn_stage *stage, struct pdk_err *err)
 {
     PDK_AUTO_STRV struct pdk_strv paths = PDK_STRV_INIT;
     PDK_AUTO_FD int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     PDK_AUTO_FREE int *sources = calloc(3 + spec->extra_fds_len, sizeof(*sources));
     struct report report = { PDK_SPAWN_OK, 0 };
-    struct plan plan = { .spec = spec, .parent = getpid(), .report = &report, .report_fd = -1 };
+    struct plan plan = {
+        .spec = spec, .parent = getpid(), .report = &report, .report_fd = -1
+    };
     int pidfd = -1;
     pid_t pid;
 

@@ -21,7 +21,8 @@ static char *first_usable(char *const *places, size_t n)
 
 int pdk_agent_path(char **out, struct pdk_err *err)
 {
-    const char *given = getenv("PADDOCK_AGENT"); /* the program never changes its environment */
+    const char *given =
+            getenv("PADDOCK_AGENT"); /* the program never changes its environment */
     PDK_AUTO_FREE char *self = NULL;
     PDK_AUTO_FREE char *dir = NULL;
     PDK_AUTO_FREE char *beside = NULL;
@@ -30,7 +31,8 @@ int pdk_agent_path(char **out, struct pdk_err *err)
 
     if (given && given[0]) {
         if (access(given, X_OK) < 0)
-            return pdk_fail(err, PDK_EUNAVAIL, 0, "PADDOCK_AGENT='%s' cannot be executed", given);
+            return pdk_fail(
+                    err, PDK_EUNAVAIL, 0, "PADDOCK_AGENT='%s' cannot be executed", given);
         *out = strdup(given);
         return *out ? 0 : pdk_fail_nomem(err);
     }
@@ -44,7 +46,7 @@ int pdk_agent_path(char **out, struct pdk_err *err)
     *out = first_usable((char *[]){ beside, moved, installed }, 3);
     if (*out)
         return 0;
-    (void)pdk_fail(err, PDK_EUNAVAIL, 0, "there is no paddock-agent at '%s' or '%s'", beside,
-            installed);
+    (void)pdk_fail(err, PDK_EUNAVAIL, 0, "there is no paddock-agent at '%s' or '%s'",
+            beside, installed);
     return pdk_hint(err, "install it there, or name it in PADDOCK_AGENT");
 }

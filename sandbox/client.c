@@ -71,7 +71,8 @@ static void client_on_freed(uv_handle_t *handle)
     free(c);
 }
 
-static void end_call(struct call *call, const struct pdk_json *result, const struct pdk_err *why)
+static void end_call(
+        struct call *call, const struct pdk_json *result, const struct pdk_err *why)
 {
     if (!call->is_exec) {
         call->done(result, why, call->user);
@@ -115,7 +116,8 @@ static void lose_with(struct pdk_client *c, int code, const char *text)
     lose(c, &why);
 }
 
-static void client_on_end(struct pdk_proc *proc, const struct pdk_proc_end *end, void *user)
+static void client_on_end(
+        struct pdk_proc *proc, const struct pdk_proc_end *end, void *user)
 {
     struct pdk_client *c = user;
     struct pdk_err ended = PDK_ERR_INIT;
@@ -134,7 +136,8 @@ static void client_on_end(struct pdk_proc *proc, const struct pdk_proc_end *end,
 
 /* ---- sending */
 
-static int send_text(struct pdk_client *c, const struct pdk_buf *text, struct pdk_err *err)
+static int send_text(
+        struct pdk_client *c, const struct pdk_buf *text, struct pdk_err *err)
 {
     if (!c->proc || c->state == CLIENT_LOST)
         return pdk_fail(err, PDK_EPROTO, 0, "the agent is gone");
@@ -152,12 +155,14 @@ static int send_request(struct pdk_client *c, int64_t id, const char *method,
     return send_text(c, &text, err);
 }
 
-static void notify(struct pdk_client *c, const char *method, const struct pdk_json *params)
+static void notify(
+        struct pdk_client *c, const char *method, const struct pdk_json *params)
 {
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
     struct pdk_err err = PDK_ERR_INIT;
 
-    if (pdk_frame_notify(&text, method, params, &err) < 0 || send_text(c, &text, &err) < 0)
+    if (pdk_frame_notify(&text, method, params, &err) < 0 ||
+            send_text(c, &text, &err) < 0)
         lose(c, &err);
 }
 
@@ -228,7 +233,8 @@ static void fill_error(const struct pdk_json *error, struct pdk_err *out)
 }
 
 /* A result of another attempt would be believed: a wrong nonce ends the conversation. */
-static void end_exec(struct pdk_client *c, struct call *call, const struct pdk_json *result)
+static void end_exec(
+        struct pdk_client *c, struct call *call, const struct pdk_json *result)
 {
     struct pdk_exec_result parsed;
     struct pdk_err err = PDK_ERR_INIT;
@@ -282,7 +288,8 @@ static void take_output(struct pdk_client *c, const struct pdk_json *params)
         return;
     }
     if (data.len > 0)
-        call->exec.on_output(strcmp(pdk_json_get_str(params, "stream", ""), "stderr") == 0 ? 2 : 1,
+        call->exec.on_output(
+                strcmp(pdk_json_get_str(params, "stream", ""), "stderr") == 0 ? 2 : 1,
                 data.data, data.len, call->user);
 }
 
@@ -362,7 +369,8 @@ static void client_on_beat(uv_timer_t *timer)
         lose_with(c, PDK_ETIMEDOUT, "it never became ready");
     else if (c->state == CLIENT_CLOSING && now >= c->close_deadline_ms)
         lose_with(c, PDK_ETIMEDOUT, "it does not end");
-    else if (c->state == CLIENT_READY && now - c->heard_ms > SILENT_BEATS * c->heartbeat_ms)
+    else if (c->state == CLIENT_READY &&
+            now - c->heard_ms > SILENT_BEATS * c->heartbeat_ms)
         lose_with(c, PDK_ETIMEDOUT, "it is silent");
     else if (c->state != CLIENT_CLOSING && now - c->said_ms >= c->heartbeat_ms)
         notify(c, "ping", NULL);
@@ -405,13 +413,16 @@ static int initialize(struct pdk_client *c, struct pdk_err *err)
     return send_request(c, call->id, "initialize", params, err);
 }
 
-static int start(struct pdk_client *c, struct uv_loop_s *loop, const struct pdk_client_spec *spec,
-        struct pdk_err *err)
+static int start(struct pdk_client *c, struct uv_loop_s *loop,
+        const struct pdk_client_spec *spec, struct pdk_err *err)
 {
     static const struct pdk_proc_handlers handlers = { .on_output = client_on_output,
         .on_end = client_on_end };
-    struct pdk_spawn_spec child = { .argv = spec->argv, .envp = spec->envp, .cwd = "/",
-        .cwd_fd = -1, .fds = { -1, -1, -1 } };
+    struct pdk_spawn_spec child = { .argv = spec->argv,
+        .envp = spec->envp,
+        .cwd = "/",
+        .cwd_fd = -1,
+        .fds = { -1, -1, -1 } };
 
     return pdk_proc_start(loop, &child, true, &handlers, c, &c->proc, err);
 }
@@ -462,8 +473,9 @@ static int ask(struct pdk_client *c, struct call *call, enum pdk_verb verb,
     return rc;
 }
 
-int pdk_client_call(struct pdk_client *c, enum pdk_verb verb, const struct pdk_json *params,
-        int64_t timeout_ms, pdk_call_done done, void *user, int64_t *call_id, struct pdk_err *err)
+int pdk_client_call(struct pdk_client *c, enum pdk_verb verb,
+        const struct pdk_json *params, int64_t timeout_ms, pdk_call_done done, void *user,
+        int64_t *call_id, struct pdk_err *err)
 {
     struct call *call = add_call(c, timeout_ms);
     int64_t id = call ? call->id : 0;
@@ -479,21 +491,25 @@ int pdk_client_call(struct pdk_client *c, enum pdk_verb verb, const struct pdk_j
     return 0;
 }
 
-static int exec_params(const struct pdk_exec_request *request, const char *nonce, bool live,
-        struct pdk_json **out, struct pdk_err *err)
+static int exec_params(const struct pdk_exec_request *request, const char *nonce,
+        bool live, struct pdk_json **out, struct pdk_err *err)
 {
     PDK_AUTO_JSON struct pdk_json *params = NULL;
 
     if (pdk_exec_request_to_json(request, &params, err) < 0)
         return err->code;
     (void)pdk_json_set_str(params, "nonce", nonce);
-    (void)pdk_json_set_str(params, "stream", !live ? "none" : request->log ? "live" : "full");
+    (void)pdk_json_set_str(params, "stream",
+            !live                  ? "none"
+                    : request->log ? "live"
+                                   : "full");
     *out = pdk_take_ptr(&params);
     return 0;
 }
 
 int pdk_client_exec(struct pdk_client *c, const struct pdk_exec_request *request,
-        const struct pdk_exec_handlers *handlers, void *user, int64_t *call_id, struct pdk_err *err)
+        const struct pdk_exec_handlers *handlers, void *user, int64_t *call_id,
+        struct pdk_err *err)
 {
     PDK_AUTO_JSON struct pdk_json *params = NULL;
     struct call *call = add_call(c, 0);

@@ -107,7 +107,8 @@ static int take_words(const struct pdk_json *v, const char *key, struct pdk_strv
     return pdk_strv_ok(out, err);
 }
 
-static int take_time(const struct pdk_json *v, const char *key, int64_t *out, struct pdk_err *err)
+static int take_time(
+        const struct pdk_json *v, const char *key, int64_t *out, struct pdk_err *err)
 {
     *out = pdk_json_get_int(v, key, 0);
     if (*out < 0 || *out > INT64_MAX / 4)
@@ -120,8 +121,10 @@ static int fill_request(
 {
     const struct pdk_json *graces = pdk_json_get(v, "graces");
 
-    if (take_words(v, "argv", &r->argv, err) < 0 || take_words(v, "env", &r->env, err) < 0 ||
-            take_bytes(v, "cwd", &r->cwd, err) < 0 || take_bytes(v, "log", &r->log, err) < 0 ||
+    if (take_words(v, "argv", &r->argv, err) < 0 ||
+            take_words(v, "env", &r->env, err) < 0 ||
+            take_bytes(v, "cwd", &r->cwd, err) < 0 ||
+            take_bytes(v, "log", &r->log, err) < 0 ||
             take_bytes(v, "nonce", &r->nonce, err) < 0 ||
             take_time(v, "timeout_ms", &r->timeout_ms, err) < 0 ||
             take_time(v, "output_cap", &r->output_cap, err) < 0 ||
@@ -151,7 +154,8 @@ int pdk_exec_request_from_json(
 
 /* ---- the result */
 
-static const char *const start_names[] = { "started", "no_command", "no_cwd", "no_spawn" };
+static const char *const start_names[] = { "started", "no_command", "no_cwd",
+    "no_spawn" };
 
 int pdk_exec_result_to_json(
         const struct pdk_exec_result *r, struct pdk_json **out, struct pdk_err *err)
@@ -209,7 +213,8 @@ static int take_int(const struct pdk_json *v, const char *key, int64_t min, int6
 }
 
 /* An exit is either a code or a signal, and both are in the range that the system knows. */
-static int take_exit(const struct pdk_json *v, struct pdk_exec_result *r, struct pdk_err *err)
+static int take_exit(
+        const struct pdk_json *v, struct pdk_exec_result *r, struct pdk_err *err)
 {
     int64_t code, signal;
 

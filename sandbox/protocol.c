@@ -26,7 +26,8 @@ static const char *const verb_names[] = {
     [PDK_VERB_PUSH_TREE] = "push_tree",
     [PDK_VERB_PULL_TREE] = "pull_tree",
 };
-_Static_assert(sizeof(verb_names) / sizeof(verb_names[0]) == 16, "a new verb is a reviewed change");
+_Static_assert(sizeof(verb_names) / sizeof(verb_names[0]) == 16,
+        "a new verb is a reviewed change");
 _Static_assert(PDK_VERB_COUNT == 16, "a new verb is a reviewed change");
 
 static const char *const error_names[] = {
@@ -43,7 +44,8 @@ static const char *const error_names[] = {
     [PDK_WIRE_CANCELED] = "canceled",
     [PDK_WIRE_IO] = "io",
 };
-_Static_assert(sizeof(error_names) / sizeof(error_names[0]) == PDK_WIRE_COUNT, "every error has a name");
+_Static_assert(sizeof(error_names) / sizeof(error_names[0]) == PDK_WIRE_COUNT,
+        "every error has a name");
 
 const char *pdk_verb_name(enum pdk_verb verb)
 {
@@ -71,7 +73,8 @@ void pdk_framer_fini(struct pdk_framer *f)
     f->overlong = false;
 }
 
-typedef int (*frame_visitor)(struct pdk_json *frame, const struct pdk_err *why, void *user);
+typedef int (*frame_visitor)(
+        struct pdk_json *frame, const struct pdk_err *why, void *user);
 
 static int refuse_frame(frame_visitor on_frame, void *user, const char *what)
 {
@@ -109,7 +112,8 @@ static int end_overlong(struct pdk_framer *f, frame_visitor on_frame, void *user
 }
 
 int pdk_framer_feed(struct pdk_framer *f, const char *data, size_t len,
-        int (*on_frame)(struct pdk_json *frame, const struct pdk_err *why, void *user), void *user)
+        int (*on_frame)(struct pdk_json *frame, const struct pdk_err *why, void *user),
+        void *user)
 {
     int rc = 0;
 
@@ -148,7 +152,8 @@ static int put_frame(struct pdk_buf *out, struct pdk_json *frame, struct pdk_err
         return err ? err->code : PDK_ENOMEM;
     if (out->len - before > PDK_FRAME_MAX) {
         out->len = before;
-        return pdk_fail(err, PDK_EINVAL, 0, "a frame longer than %d bytes", PDK_FRAME_MAX);
+        return pdk_fail(
+                err, PDK_EINVAL, 0, "a frame longer than %d bytes", PDK_FRAME_MAX);
     }
     pdk_buf_addc(out, '\n');
     return pdk_buf_ok(out, err);
@@ -188,8 +193,8 @@ int pdk_frame_request(struct pdk_buf *out, int64_t id, const char *method,
     return put_frame(out, frame, err);
 }
 
-int pdk_frame_notify(
-        struct pdk_buf *out, const char *method, const struct pdk_json *params, struct pdk_err *err)
+int pdk_frame_notify(struct pdk_buf *out, const char *method,
+        const struct pdk_json *params, struct pdk_err *err)
 {
     struct pdk_json *frame = new_frame();
 
@@ -201,8 +206,8 @@ int pdk_frame_notify(
     return put_frame(out, frame, err);
 }
 
-int pdk_frame_result(
-        struct pdk_buf *out, int64_t id, const struct pdk_json *result, struct pdk_err *err)
+int pdk_frame_result(struct pdk_buf *out, int64_t id, const struct pdk_json *result,
+        struct pdk_err *err)
 {
     struct pdk_json *frame = new_frame();
 
@@ -213,10 +218,11 @@ int pdk_frame_result(
     return put_frame(out, frame, err);
 }
 
-int pdk_frame_error(struct pdk_buf *out, int64_t id, enum pdk_wire_error code, const char *message,
-        struct pdk_err *err)
+int pdk_frame_error(struct pdk_buf *out, int64_t id, enum pdk_wire_error code,
+        const char *message, struct pdk_err *err)
 {
-    struct pdk_json *frame = new_frame(), *error = pdk_json_object(), *data = pdk_json_object();
+    struct pdk_json *frame = new_frame(), *error = pdk_json_object(),
+                    *data = pdk_json_object();
 
     if (!frame || !error || !data) {
         pdk_json_free(frame);

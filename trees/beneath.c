@@ -18,6 +18,7 @@ int pdk_beneath_open(int root_fd, const char *path, int flags, mode_t mode)
 
     do
         fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-    while (fd < 0 && errno == EAGAIN); /* a rename in the way: the kernel asks to try again */
+    while (fd < 0 &&
+            errno == EAGAIN); /* a rename in the way: the kernel asks to try again */
     return (int)fd;
 }

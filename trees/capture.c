@@ -49,12 +49,12 @@ struct taking {
     struct pdk_filter *filter; /* NULL: raw */
     bool write;                /* blobs into the vault; else only their ids */
     struct pdk_index before, after;
-    bool *seen;                /* which entries of before are still there */
+    bool *seen; /* which entries of before are still there */
     struct pdk_tree_update *updates;
     size_t updates_len, updates_cap;
-    struct pdk_capture *out;   /* NULL when looking for dirt */
+    struct pdk_capture *out; /* NULL when looking for dirt */
     struct pdk_dirt *dirt;
-    size_t dropped;            /* warnings past the first */
+    size_t dropped; /* warnings past the first */
 };
 
 /* ---- content */
@@ -93,8 +93,8 @@ static int take_link(
 }
 
 /* Large files go through in chunks: memory does not grow with them. */
-static int stream_blob(struct taking *t, int fd, int64_t size, struct pdk_oid *out,
-        struct pdk_err *err)
+static int stream_blob(
+        struct taking *t, int fd, int64_t size, struct pdk_oid *out, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *chunk = malloc(CHUNK);
     git_odb_stream *stream = NULL;
@@ -113,7 +113,8 @@ static int stream_blob(struct taking *t, int fd, int64_t size, struct pdk_oid *o
             continue;
         if (n <= 0) {
             git_odb_stream_free(stream);
-            return pdk_fail(err, PDK_EIO, n < 0 ? errno : 0, "it changed while it was read");
+            return pdk_fail(
+                    err, PDK_EIO, n < 0 ? errno : 0, "it changed while it was read");
         }
         rc = git_odb_stream_write(stream, chunk, (size_t)n);
         left -= n;
@@ -127,8 +128,8 @@ static int stream_blob(struct taking *t, int fd, int64_t size, struct pdk_oid *o
     return 0;
 }
 
-static int take_bytes(
-        struct taking *t, const char *path, int fd, struct pdk_oid *out, struct pdk_err *err)
+static int take_bytes(struct taking *t, const char *path, int fd, struct pdk_oid *out,
+        struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf raw = PDK_BUF_INIT;
     PDK_AUTO_BUF struct pdk_buf converted = PDK_BUF_INIT;
@@ -137,7 +138,8 @@ static int take_bytes(
         return err->code;
     if (!t->filter)
         return hash_bytes(t, pdk_buf_str(&raw), raw.len, out, err);
-    if (pdk_filter_to_object(t->filter, path, pdk_buf_str(&raw), raw.len, &converted, err) < 0)
+    if (pdk_filter_to_object(
+                t->filter, path, pdk_buf_str(&raw), raw.len, &converted, err) < 0)
         return err->code;
     return hash_bytes(t, pdk_buf_str(&converted), converted.len, out, err);
 }
@@ -145,8 +147,8 @@ static int take_bytes(
 enum { TAKE_OK = 0, TAKE_UNREADABLE = 1 };
 
 /* TAKE_UNREADABLE where the file cannot be opened; st becomes what was read. */
-static int take_file(struct taking *t, const char *path, struct stat *st, struct pdk_oid *out,
-        struct pdk_err *err)
+static int take_file(struct taking *t, const char *path, struct stat *st,
+        struct pdk_oid *out, struct pdk_err *err)
 {
     int64_t max = t->spec->max_file ? t->spec->max_file : default_max_file;
     PDK_AUTO_FD int fd = pdk_beneath_open(
@@ -156,7 +158,8 @@ static int take_file(struct taking *t, const char *path, struct stat *st, struct
     if (fd < 0 || fstat(fd, st) < 0 || !S_ISREG(st->st_mode))
         return TAKE_UNREADABLE;
     if (st->st_size > max) {
-        (void)pdk_fail(err, PDK_EINVAL, 0, "'%s' has %lld bytes, more than may be captured", path,
+        (void)pdk_fail(err, PDK_EINVAL, 0,
+                "'%s' has %lld bytes, more than may be captured", path,
                 (long long)st->st_size);
         return pdk_hint(err, "have the mission remove it, or ignore it");
     }
@@ -167,8 +170,8 @@ static int take_file(struct taking *t, const char *path, struct stat *st, struct
     return rc < 0 ? pdk_wrap(err, "'%s'", path) : 0;
 }
 
-static int take_content(struct taking *t, const struct pdk_walk_item *item, struct stat *st,
-        struct pdk_oid *out, struct pdk_err *err)
+static int take_content(struct taking *t, const struct pdk_walk_item *item,
+        struct stat *st, struct pdk_oid *out, struct pdk_err *err)
 {
     *st = *item->st;
     if (S_ISLNK(st->st_mode))
@@ -178,8 +181,8 @@ static int take_content(struct taking *t, const struct pdk_walk_item *item, stru
 
 /* ---- what came of it */
 
-static int add_update(struct taking *t, const char *path, uint32_t mode, const struct pdk_oid *oid,
-        struct pdk_err *err)
+static int add_update(struct taking *t, const char *path, uint32_t mode,
+        const struct pdk_oid *oid, struct pdk_err *err)
 {
     if (t->updates_len == t->updates_cap) {
         size_t cap = t->updates_cap ? t->updates_cap * 2 : 64;
@@ -211,13 +214,15 @@ static int add_dirt(struct taking *t, char status, const char *path, struct pdk_
     return 0;
 }
 
-static int add_warning(struct taking *t, enum pdk_capture_warning_kind kind, const char *path,
-        struct pdk_err *err)
+static int add_warning(struct taking *t, enum pdk_capture_warning_kind kind,
+        const char *path, struct pdk_err *err)
 {
     static const char *const texts[] = {
-        [PDK_CAPTURE_NESTED_REPO] = "is a repository of its own: its files are in the result, its "
-                                    ".git is not",
-        [PDK_CAPTURE_UNREADABLE] = "cannot be read: what it was before stays in the result",
+        [PDK_CAPTURE_NESTED_REPO] =
+                "is a repository of its own: its files are in the result, its "
+                ".git is not",
+        [PDK_CAPTURE_UNREADABLE] =
+                "cannot be read: what it was before stays in the result",
         [PDK_CAPTURE_SPECIAL] = "is a FIFO, socket or device: it is not in the result",
         [PDK_CAPTURE_DOTGIT] = "spells .git: it is not in the result",
         [PDK_CAPTURE_EMPTY_DIR] = "is an empty directory: git cannot hold it",
@@ -238,8 +243,8 @@ static int add_warning(struct taking *t, enum pdk_capture_warning_kind kind, con
 }
 
 /* A new entry of the new index; NULL when out of memory. */
-static struct pdk_index_entry *keep_entry(struct taking *t, const char *path, uint32_t mode,
-        const struct pdk_oid *oid, struct pdk_err *err)
+static struct pdk_index_entry *keep_entry(struct taking *t, const char *path,
+        uint32_t mode, const struct pdk_oid *oid, struct pdk_err *err)
 {
     if (pdk_index_add(&t->after, path, mode, oid, err) < 0)
         return NULL;
@@ -252,7 +257,8 @@ static void mark_seen(struct taking *t, const struct pdk_index_entry *entry)
         t->seen[entry - t->before.entries] = true;
 }
 
-static int keep_same(struct taking *t, const struct pdk_index_entry *old, struct pdk_err *err)
+static int keep_same(
+        struct taking *t, const struct pdk_index_entry *old, struct pdk_err *err)
 {
     struct pdk_index_entry *made = keep_entry(t, old->path, old->mode, &old->oid, err);
 
@@ -269,7 +275,8 @@ static char status_of(const struct pdk_index_entry *old, uint32_t mode)
     return (old->mode & S_IFMT) == (mode & S_IFMT) ? 'M' : 'T';
 }
 
-static int take_item(struct taking *t, const struct pdk_walk_item *item, struct pdk_err *err)
+static int take_item(
+        struct taking *t, const struct pdk_walk_item *item, struct pdk_err *err)
 {
     const struct pdk_index_entry *old = item->entry;
     struct pdk_index_entry *made;
@@ -299,7 +306,8 @@ static int take_item(struct taking *t, const struct pdk_walk_item *item, struct 
     return 0;
 }
 
-static int capture_visit(const struct pdk_walk_item *item, void *user, struct pdk_err *err)
+static int capture_visit(
+        const struct pdk_walk_item *item, void *user, struct pdk_err *err)
 {
     struct taking *t = user;
 
@@ -329,7 +337,8 @@ static bool is_hidden(const struct taking *t, const char *path)
         int fd;
 
         *slash = '\0';
-        if (fstatat(t->spec->root_fd, dir, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+        if (fstatat(t->spec->root_fd, dir, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+                !S_ISDIR(st.st_mode))
             continue;
         fd = pdk_beneath_open(t->spec->root_fd, dir, O_RDONLY | O_DIRECTORY, 0);
         if (fd >= 0)
@@ -364,8 +373,8 @@ static int by_path(const void *a, const void *b)
 
 static int by_dirt_path(const void *a, const void *b)
 {
-    return strcmp(
-            ((const struct pdk_dirt_entry *)a)->path, ((const struct pdk_dirt_entry *)b)->path);
+    return strcmp(((const struct pdk_dirt_entry *)a)->path,
+            ((const struct pdk_dirt_entry *)b)->path);
 }
 
 static bool has_attributes(const struct pdk_index *index)
@@ -402,8 +411,11 @@ static void taking_fini(struct taking *t)
 
 static int walk_all(struct taking *t, uint64_t *ignored, struct pdk_err *err)
 {
-    struct pdk_walk_spec walk = { .repo = t->spec->repo, .root_fd = t->spec->root_fd,
-        .index = &t->before, .visit = capture_visit, .user = t };
+    struct pdk_walk_spec walk = { .repo = t->spec->repo,
+        .root_fd = t->spec->root_fd,
+        .index = &t->before,
+        .visit = capture_visit,
+        .user = t };
 
     if (begin(t, err) < 0 || pdk_walk(&walk, err) < 0 || note_gone(t, err) < 0)
         return err->code;
@@ -420,7 +432,8 @@ static int collect_updates(struct taking *t, struct pdk_err *err)
     size_t i = 0, j = 0;
 
     while (i < t->before.len || j < t->after.len) {
-        const struct pdk_index_entry *a = i < t->before.len ? &t->before.entries[i] : NULL;
+        const struct pdk_index_entry *a =
+                i < t->before.len ? &t->before.entries[i] : NULL;
         const struct pdk_index_entry *b = j < t->after.len ? &t->after.entries[j] : NULL;
         int order = !a ? 1 : !b ? -1 : strcmp(a->path, b->path);
         int rc = 0;
@@ -439,8 +452,9 @@ static int collect_updates(struct taking *t, struct pdk_err *err)
 
 static int settle(struct taking *t, struct pdk_err *err)
 {
-    if (collect_updates(t, err) < 0 || pdk_tree_apply(t->vault, &t->before.tree, t->updates,
-                                               t->updates_len, &t->out->tree, err) < 0)
+    if (collect_updates(t, err) < 0 ||
+            pdk_tree_apply(t->vault, &t->before.tree, t->updates, t->updates_len,
+                    &t->out->tree, err) < 0)
         return err->code;
     if (t->dropped > 0) {
         pdk_strv_addf(&t->out->warnings, "and %zu more warnings", t->dropped);

@@ -31,7 +31,7 @@ struct checkout {
     const struct pdk_checkout_spec *spec;
     int root_fd;
     struct pdk_index index;
-    bool filtered;    /* some conversion is in effect */
+    bool filtered;      /* some conversion is in effect */
     atomic_size_t next; /* the entry that is written next */
     atomic_bool stop;
 };
@@ -41,8 +41,8 @@ struct checkout {
 static int list_tree(struct pdk_vault *vault, struct checkout *c, const git_oid *id,
         const char *prefix, struct pdk_err *err);
 
-static int list_entry(struct pdk_vault *vault, struct checkout *c, const git_tree_entry *entry,
-        const char *prefix, struct pdk_err *err)
+static int list_entry(struct pdk_vault *vault, struct checkout *c,
+        const git_tree_entry *entry, const char *prefix, struct pdk_err *err)
 {
     const char *name = git_tree_entry_name(entry);
     PDK_AUTO_FREE char *path = pdk_strf("%s%s%s", prefix, prefix[0] ? "/" : "", name);
@@ -51,14 +51,15 @@ static int list_entry(struct pdk_vault *vault, struct checkout *c, const git_tre
     if (!path)
         return pdk_fail_nomem(err);
     if (!pdk_path_is_safe(path, strlen(path)))
-        return pdk_fail(err, PDK_EINVAL, 0, "the tree holds the path '%.200s', which is not safe",
-                path);
+        return pdk_fail(err, PDK_EINVAL, 0,
+                "the tree holds the path '%.200s', which is not safe", path);
     if (git_tree_entry_type(entry) == GIT_OBJECT_TREE)
         return list_tree(vault, c, git_tree_entry_id(entry), path, err);
     pdk_oid_of(git_tree_entry_id(entry), &oid);
     if (strcmp(name, ".gitattributes") == 0)
         c->filtered = true;
-    return pdk_index_add(&c->index, path, (uint32_t)git_tree_entry_filemode(entry), &oid, err);
+    return pdk_index_add(
+            &c->index, path, (uint32_t)git_tree_entry_filemode(entry), &oid, err);
 }
 
 static int list_tree(struct pdk_vault *vault, struct checkout *c, const git_oid *id,
@@ -99,8 +100,8 @@ static int make_directory(const struct checkout *c, const char *path, struct pdk
 }
 
 /* Makes the directories of path that the path before it did not have. */
-static int make_parents(
-        const struct checkout *c, const char *before, const char *path, struct pdk_err *err)
+static int make_parents(const struct checkout *c, const char *before, const char *path,
+        struct pdk_err *err)
 {
     PDK_AUTO_FREE char *copy = strdup(path);
     size_t shared = 0;
@@ -154,14 +155,15 @@ static int write_link(const struct checkout *c, const struct pdk_index_entry *e,
         const struct pdk_buf *target, struct pdk_err *err)
 {
     if (target->len == 0 || strlen(target->data) != target->len)
-        return pdk_fail(err, PDK_EINVAL, 0, "the link '%s' has no usable target", e->path);
+        return pdk_fail(
+                err, PDK_EINVAL, 0, "the link '%s' has no usable target", e->path);
     if (symlinkat(target->data, c->root_fd, e->path) < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot make the link '%s'", e->path);
     return 0;
 }
 
-static int write_file(struct worker *w, const struct pdk_index_entry *e, const struct pdk_buf *blob,
-        struct stat *st, struct pdk_err *err)
+static int write_file(struct worker *w, const struct pdk_index_entry *e,
+        const struct pdk_buf *blob, struct stat *st, struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf converted = PDK_BUF_INIT;
     const struct pdk_buf *data = blob;
@@ -169,17 +171,18 @@ static int write_file(struct worker *w, const struct pdk_index_entry *e, const s
     PDK_AUTO_FD int fd = -1;
 
     if (w->filter) {
-        if (pdk_filter_to_worktree(
-                    w->filter, e->path, pdk_buf_str(blob), blob->len, &converted, err) < 0)
+        if (pdk_filter_to_worktree(w->filter, e->path, pdk_buf_str(blob), blob->len,
+                    &converted, err) < 0)
             return err->code;
         data = &converted;
     }
-    fd = pdk_beneath_open(
-            w->checkout->root_fd, e->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+    fd = pdk_beneath_open(w->checkout->root_fd, e->path,
+            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
     if (fd < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot make the file '%s'", e->path);
     /* The umask of the caller is not the tree's business. */
-    if (fchmod(fd, mode) < 0 || pdk_fs_write_fd(fd, pdk_buf_str(data), data->len, err) < 0 ||
+    if (fchmod(fd, mode) < 0 ||
+            pdk_fs_write_fd(fd, pdk_buf_str(data), data->len, err) < 0 ||
             fstat(fd, st) < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot write the file '%s'", e->path);
     return 0;
@@ -197,8 +200,9 @@ static int write_entry(struct worker *w, struct pdk_index_entry *e, struct pdk_e
     if (pdk_vault_read_blob(w->vault, &e->oid, BLOB_MAX, &blob, err) < 0)
         return pdk_wrap(err, "'%s'", e->path);
     if (!link)
-        return write_file(w, e, &blob, &st, err) < 0 ? err->code
-                                                     : (pdk_stat_data_of(&st, &e->stat), 0);
+        return write_file(w, e, &blob, &st, err) < 0
+                ? err->code
+                : (pdk_stat_data_of(&st, &e->stat), 0);
     if (write_link(c, e, &blob, err) < 0)
         return err->code;
     if (fstatat(c->root_fd, e->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -246,7 +250,8 @@ static int count_threads(const struct checkout *c)
 }
 
 /* A worker that cannot be started is one less: the others do its share. */
-static int start_helpers(struct checkout *c, struct worker *workers, int n, const char *objects)
+static int start_helpers(
+        struct checkout *c, struct worker *workers, int n, const char *objects)
 {
     int started = 1;
 
@@ -254,7 +259,8 @@ static int start_helpers(struct checkout *c, struct worker *workers, int n, cons
         struct worker *w = &workers[started];
 
         *w = (struct worker){ .checkout = c };
-        if (pdk_vault_open(pdk_vault_path(workers[0].vault), objects, &w->vault, &w->err) < 0)
+        if (pdk_vault_open(
+                    pdk_vault_path(workers[0].vault), objects, &w->vault, &w->err) < 0)
             break;
         if (pthread_create(&w->thread, NULL, work, w) != 0) {
             pdk_vault_close(w->vault);
@@ -298,12 +304,14 @@ static int write_indexes(const struct checkout *c, struct pdk_err *err)
     return pdk_index_write(c->spec->git_index, &c->index, err);
 }
 
-int pdk_checkout(
-        struct pdk_vault *vault, const struct pdk_checkout_spec *spec, struct pdk_err *err)
+int pdk_checkout(struct pdk_vault *vault, const struct pdk_checkout_spec *spec,
+        struct pdk_err *err)
 {
-    PDK_AUTO_FD int root_fd = open(spec->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    PDK_AUTO_FD int root_fd =
+            open(spec->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct checkout c = { .spec = spec, .root_fd = root_fd };
-    int rc = root_fd < 0 ? pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", spec->dir) : 0;
+    int rc = root_fd < 0 ? pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", spec->dir)
+                         : 0;
 
     atomic_init(&c.next, 0);
     atomic_init(&c.stop, false);

@@ -35,14 +35,15 @@ static int open_tree(struct pdk_vault *vault, const struct pdk_oid *oid, git_tre
     return rc < 0 ? pdk_git2_fail(err, rc, "reading tree %s", oid->hex) : 0;
 }
 
-static int make_diff(struct pdk_vault *vault, const struct pdk_oid *from, const struct pdk_oid *to,
-        git_diff **out, struct pdk_err *err)
+static int make_diff(struct pdk_vault *vault, const struct pdk_oid *from,
+        const struct pdk_oid *to, git_diff **out, struct pdk_err *err)
 {
     git_diff_options options;
     git_tree *a = NULL, *b = NULL;
     int rc;
 
-    (void)git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION); /* this version is known */
+    (void)git_diff_options_init(
+            &options, GIT_DIFF_OPTIONS_VERSION); /* this version is known */
     options.flags = GIT_DIFF_INCLUDE_TYPECHANGE | GIT_DIFF_SHOW_BINARY;
     options.id_abbrev = 40;
     options.old_prefix = "a";
@@ -82,7 +83,8 @@ static void fill_side(const git_diff_file *file, uint32_t *mode, struct pdk_oid 
 }
 
 /* Lines of one file; a file that is binary has none. */
-static int count_lines(git_diff *diff, size_t i, struct pdk_change *change, struct pdk_err *err)
+static int count_lines(
+        git_diff *diff, size_t i, struct pdk_change *change, struct pdk_err *err)
 {
     git_patch *patch = NULL;
     size_t added = 0, deleted = 0;
@@ -100,8 +102,8 @@ static int count_lines(git_diff *diff, size_t i, struct pdk_change *change, stru
     return 0;
 }
 
-static int fill_change(git_diff *diff, size_t i, unsigned int flags, struct pdk_change *change,
-        struct pdk_err *err)
+static int fill_change(git_diff *diff, size_t i, unsigned int flags,
+        struct pdk_change *change, struct pdk_err *err)
 {
     const git_diff_delta *delta = git_diff_get_delta(diff, i);
     const char *path = delta->new_file.path ? delta->new_file.path : delta->old_file.path;
@@ -121,10 +123,12 @@ static int fill_change(git_diff *diff, size_t i, unsigned int flags, struct pdk_
 
 static int by_path(const void *a, const void *b)
 {
-    return strcmp(((const struct pdk_change *)a)->path, ((const struct pdk_change *)b)->path);
+    return strcmp(
+            ((const struct pdk_change *)a)->path, ((const struct pdk_change *)b)->path);
 }
 
-static int fill_diff(git_diff *diff, unsigned int flags, struct pdk_diff *out, struct pdk_err *err)
+static int fill_diff(
+        git_diff *diff, unsigned int flags, struct pdk_diff *out, struct pdk_err *err)
 {
     size_t n = git_diff_num_deltas(diff);
 
@@ -142,8 +146,9 @@ static int fill_diff(git_diff *diff, unsigned int flags, struct pdk_diff *out, s
     return 0;
 }
 
-int pdk_diff_trees(struct pdk_vault *vault, const struct pdk_oid *from, const struct pdk_oid *to,
-        unsigned int flags, struct pdk_diff *out, struct pdk_err *err)
+int pdk_diff_trees(struct pdk_vault *vault, const struct pdk_oid *from,
+        const struct pdk_oid *to, unsigned int flags, struct pdk_diff *out,
+        struct pdk_err *err)
 {
     struct pdk_diff made = { NULL, 0, 0, 0 };
     git_diff *diff = NULL;
@@ -162,14 +167,14 @@ int pdk_diff_trees(struct pdk_vault *vault, const struct pdk_oid *from, const st
 }
 
 /* git writes the patch: the library's form of a changed type is one that git refuses. */
-int pdk_diff_patch(struct pdk_vault *vault, const struct pdk_oid *from, const struct pdk_oid *to,
-        struct pdk_buf *out, struct pdk_err *err)
+int pdk_diff_patch(struct pdk_vault *vault, const struct pdk_oid *from,
+        const struct pdk_oid *to, struct pdk_buf *out, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *dir = pdk_strf("GIT_DIR=%s", pdk_vault_path(vault));
     const char *env[] = { dir, NULL };
-    const char *args[] = { "diff-tree", "-r", "-p", "--binary", "--full-index", "--no-renames",
-        "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/",
-        from->hex, to->hex, NULL };
+    const char *args[] = { "diff-tree", "-r", "-p", "--binary", "--full-index",
+        "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/",
+        "--dst-prefix=b/", from->hex, to->hex, NULL };
     PDK_AUTO_RUN_RESULT struct pdk_run_result result = { 0 };
     struct pdk_git_spec spec = { .dir = pdk_vault_path(vault), .args = args, .env = env };
 
@@ -196,7 +201,7 @@ int pdk_diff_transplant(struct pdk_vault *vault, const struct pdk_oid *from,
     if (!updates)
         return pdk_fail_nomem(err);
     for (size_t i = 0; i < diff.len; i++)
-        updates[i] = (struct pdk_tree_update){ diff.changes[i].path, diff.changes[i].new_mode,
-            diff.changes[i].new_oid };
+        updates[i] = (struct pdk_tree_update){ diff.changes[i].path,
+            diff.changes[i].new_mode, diff.changes[i].new_oid };
     return pdk_tree_apply(vault, onto, updates, diff.len, out, err);
 }

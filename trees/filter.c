@@ -30,10 +30,12 @@ static int set_key(git_config *config, const char *key, const char *want)
     git_buf_dispose(&have);
     if (same)
         return 0;
-    return want ? git_config_set_string(config, key, want) : git_config_delete_entry(config, key);
+    return want ? git_config_set_string(config, key, want)
+                : git_config_delete_entry(config, key);
 }
 
-static int configure(git_repository *repo, const struct pdk_repo *user, struct pdk_err *err)
+static int configure(
+        git_repository *repo, const struct pdk_repo *user, struct pdk_err *err)
 {
     git_config *config = NULL;
     int rc = git_repository_config(&config, repo);
@@ -46,8 +48,8 @@ static int configure(git_repository *repo, const struct pdk_repo *user, struct p
     return rc < 0 ? pdk_git2_fail(err, rc, "taking over the end-of-line settings") : 0;
 }
 
-int pdk_filter_open(struct pdk_vault *vault, const struct pdk_repo *repo, const struct pdk_oid *tree,
-        struct pdk_filter **out, struct pdk_err *err)
+int pdk_filter_open(struct pdk_vault *vault, const struct pdk_repo *repo,
+        const struct pdk_oid *tree, struct pdk_filter **out, struct pdk_err *err)
 {
     PDK_AUTO_FILTER struct pdk_filter *filter = calloc(1, sizeof(*filter));
     struct pdk_oid none = { "" }, commit;
@@ -56,8 +58,8 @@ int pdk_filter_open(struct pdk_vault *vault, const struct pdk_repo *repo, const 
         return pdk_fail_nomem(err);
     filter->repo = pdk_vault_repository(vault);
     if (configure(filter->repo, repo, err) < 0 ||
-            pdk_commit_write(vault, pdk_vault_odb(vault), &none, tree, "paddock: attributes", &commit,
-                    err) < 0 ||
+            pdk_commit_write(vault, pdk_vault_odb(vault), &none, tree,
+                    "paddock: attributes", &commit, err) < 0 ||
             pdk_oid_to(&commit, &filter->attributes, err) < 0)
         return err->code;
     *out = pdk_take_ptr(&filter);
@@ -95,14 +97,14 @@ static int convert(struct pdk_filter *filter, git_filter_mode_t mode, const char
     return pdk_buf_ok(out, err);
 }
 
-int pdk_filter_to_worktree(struct pdk_filter *filter, const char *path, const void *data, size_t len,
-        struct pdk_buf *out, struct pdk_err *err)
+int pdk_filter_to_worktree(struct pdk_filter *filter, const char *path, const void *data,
+        size_t len, struct pdk_buf *out, struct pdk_err *err)
 {
     return convert(filter, GIT_FILTER_TO_WORKTREE, path, data, len, out, err);
 }
 
-int pdk_filter_to_object(struct pdk_filter *filter, const char *path, const void *data, size_t len,
-        struct pdk_buf *out, struct pdk_err *err)
+int pdk_filter_to_object(struct pdk_filter *filter, const char *path, const void *data,
+        size_t len, struct pdk_buf *out, struct pdk_err *err)
 {
     return convert(filter, GIT_FILTER_TO_ODB, path, data, len, out, err);
 }

@@ -21,16 +21,16 @@ struct pdk_filter; /* opaque, heap */
 /* Is any conversion in effect? has_attributes: the tree holds a .gitattributes. */
 bool pdk_filter_needed(const struct pdk_repo *repo, bool has_attributes);
 /* tree: whose .gitattributes hold. */
-int pdk_filter_open(struct pdk_vault *vault, const struct pdk_repo *repo, const struct pdk_oid *tree,
-        struct pdk_filter **out, struct pdk_err *err);
+int pdk_filter_open(struct pdk_vault *vault, const struct pdk_repo *repo,
+        const struct pdk_oid *tree, struct pdk_filter **out, struct pdk_err *err);
 void pdk_filter_free(struct pdk_filter *filter);
 PDK_DEFINE_AUTO(struct pdk_filter, pdk_filter_free)
 #define PDK_AUTO_FILTER PDK_AUTO(pdk_filter_free)
 
 /* Appends the converted bytes. */
-int pdk_filter_to_worktree(struct pdk_filter *filter, const char *path, const void *data, size_t len,
-        struct pdk_buf *out, struct pdk_err *err);
-int pdk_filter_to_object(struct pdk_filter *filter, const char *path, const void *data, size_t len,
-        struct pdk_buf *out, struct pdk_err *err);
+int pdk_filter_to_worktree(struct pdk_filter *filter, const char *path, const void *data,
+        size_t len, struct pdk_buf *out, struct pdk_err *err);
+int pdk_filter_to_object(struct pdk_filter *filter, const char *path, const void *data,
+        size_t len, struct pdk_buf *out, struct pdk_err *err);
 
 #endif

@@ -25,7 +25,8 @@ struct including {
     size_t vanished;
 };
 
-static int warn(struct including *in, const char *path, const char *text, struct pdk_err *err)
+static int warn(
+        struct including *in, const char *path, const char *text, struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf line = PDK_BUF_INIT;
 
@@ -110,7 +111,8 @@ static int copy_link(struct including *in, const char *path, struct pdk_err *err
     }
     target[n] = '\0';
     if (leads_out(path, target))
-        return warn(in, path, "is a link that leads out of the tree: it was left out", err);
+        return warn(
+                in, path, "is a link that leads out of the tree: it was left out", err);
     if (symlinkat(target, in->to_fd, path) < 0 && errno != EEXIST)
         return pdk_fail(err, PDK_EIO, errno, "cannot make the link '%s'", path);
     return 0;
@@ -132,8 +134,8 @@ static int copy_bytes(int from, int to, struct pdk_err *err)
     return n < 0 ? pdk_fail(err, PDK_EIO, errno, "cannot read") : 0;
 }
 
-static int copy_file(struct including *in, const char *path, int from, const struct stat *st,
-        struct pdk_err *err)
+static int copy_file(struct including *in, const char *path, int from,
+        const struct stat *st, struct pdk_err *err)
 {
     struct timespec times[2] = { st->st_atim, st->st_mtim };
     PDK_AUTO_FD int to = pdk_beneath_open(
@@ -160,20 +162,24 @@ static int copy_one(struct including *in, const char *path, struct pdk_err *err)
         return warn(in, path, "has an unsafe path: it was left out", err);
     rc = make_parents(in, path, err);
     if (rc != 0)
-        return rc < 0 ? rc : warn(in, path, "has something else in its way: it was left out", err);
+        return rc < 0
+                ? rc
+                : warn(in, path, "has something else in its way: it was left out", err);
     if (fstatat(in->from_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
         return copy_link(in, path, err);
     from = pdk_beneath_open(in->from_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (from < 0 || fstat(from, &st) < 0) {
         in->vanished += errno == ENOENT;
-        return errno == ENOENT ? 0 : warn(in, path, "cannot be read: it was left out", err);
+        return errno == ENOENT ? 0
+                               : warn(in, path, "cannot be read: it was left out", err);
     }
     if (!S_ISREG(st.st_mode))
         return warn(in, path, "is no regular file: it was left out", err);
     return copy_file(in, path, from, &st, err);
 }
 
-static int copy_listed(struct including *in, const struct pdk_buf *list, struct pdk_err *err)
+static int copy_listed(
+        struct including *in, const struct pdk_buf *list, struct pdk_err *err)
 {
     const char *at = pdk_buf_str(list), *end = at + list->len;
 
@@ -212,7 +218,8 @@ int pdk_checkout_include(const struct pdk_repo *repo, const struct pdk_strv *pat
     struct including in = { .from_fd = from, .to_fd = to, .warnings = warnings };
 
     if (from < 0 || to < 0)
-        return pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", from < 0 ? repo->root : dir);
+        return pdk_fail(
+                err, PDK_EIO, errno, "cannot open '%s'", from < 0 ? repo->root : dir);
     if (parse_patterns(patterns, &parsed, err) < 0 ||
             pdk_repo_git(repo, args, NULL, &list, err) < 0)
         return err->code;

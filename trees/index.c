@@ -103,8 +103,8 @@ static bool before(uint32_t s, uint32_t ns, const struct timespec *than)
     return ns < (uint32_t)than->tv_nsec;
 }
 
-bool pdk_index_is_clean(const struct pdk_index *index, const struct pdk_index_entry *entry,
-        const struct stat *st)
+bool pdk_index_is_clean(const struct pdk_index *index,
+        const struct pdk_index_entry *entry, const struct stat *st)
 {
     struct pdk_stat_data now;
 
@@ -149,7 +149,8 @@ static unsigned char digit_of(char c)
 static void put_oid(struct pdk_buf *out, const struct pdk_oid *oid)
 {
     for (size_t i = 0; i < OID_LEN; i++)
-        pdk_buf_addc(out, (char)(digit_of(oid->hex[2 * i]) << 4 | digit_of(oid->hex[2 * i + 1])));
+        pdk_buf_addc(out,
+                (char)(digit_of(oid->hex[2 * i]) << 4 | digit_of(oid->hex[2 * i + 1])));
 }
 
 static void put_entry(struct pdk_buf *out, const struct pdk_index_entry *e)
@@ -205,7 +206,8 @@ static int corrupt(const char *path, const char *what, struct pdk_err *err)
 }
 
 /* One entry at `at`; returns its length, or 0 where it does not fit. */
-static size_t read_entry(const char *at, size_t left, struct pdk_index *index, struct pdk_err *err)
+static size_t read_entry(
+        const char *at, size_t left, struct pdk_index *index, struct pdk_err *err)
 {
     struct pdk_oid oid;
     struct pdk_index_entry *e;
@@ -220,14 +222,15 @@ static size_t read_entry(const char *at, size_t left, struct pdk_index *index, s
     if (pdk_index_add(index, at + FIXED_LEN, get32(at + 24), &oid, err) < 0)
         return 0;
     e = &index->entries[index->len - 1];
-    e->stat = (struct pdk_stat_data){ get32(at), get32(at + 4), get32(at + 8), get32(at + 12),
-        get32(at + 16), get32(at + 20), get32(at + 28), get32(at + 32), get32(at + 36) };
+    e->stat = (struct pdk_stat_data){ get32(at), get32(at + 4), get32(at + 8),
+        get32(at + 12), get32(at + 16), get32(at + 20), get32(at + 28), get32(at + 32),
+        get32(at + 36) };
     len = (FIXED_LEN + len + 8) & ~(size_t)7;
     return len <= left ? len : 0;
 }
 
-static int read_entries(const char *path, const struct pdk_buf *bytes, struct pdk_index *out,
-        struct pdk_err *err)
+static int read_entries(const char *path, const struct pdk_buf *bytes,
+        struct pdk_index *out, struct pdk_err *err)
 {
     uint32_t n = get32(bytes->data + 8);
     size_t at = 12, end = bytes->len - OID_LEN;
@@ -238,7 +241,8 @@ static int read_entries(const char *path, const struct pdk_buf *bytes, struct pd
         size_t len = read_entry(bytes->data + at, end - at, out, err);
 
         if (len == 0)
-            return err->code ? err->code : corrupt(path, "an entry that does not fit", err);
+            return err->code ? err->code
+                             : corrupt(path, "an entry that does not fit", err);
         if (i > 0 && strcmp(out->entries[i - 1].path, out->entries[i].path) >= 0)
             return corrupt(path, "entries out of order", err);
         at += len;
@@ -258,8 +262,8 @@ int pdk_index_read(const char *path, struct pdk_index *out, struct pdk_err *err)
 
     if (pdk_fs_read(path, (size_t)4 << 30, &bytes, err) < 0)
         return err->code;
-    if (stat(path, &st) < 0 || bytes.len < 12 + OID_LEN || memcmp(bytes.data, "DIRC", 4) != 0 ||
-            get32(bytes.data + 4) != 2)
+    if (stat(path, &st) < 0 || bytes.len < 12 + OID_LEN ||
+            memcmp(bytes.data, "DIRC", 4) != 0 || get32(bytes.data + 4) != 2)
         return corrupt(path, "no version 2 index", err);
     pdk_digest_sha1(bytes.data, bytes.len - OID_LEN, sum);
     if (memcmp(sum, bytes.data + bytes.len - OID_LEN, OID_LEN) != 0)

@@ -49,8 +49,8 @@ bool pdk_index_has_below(const struct pdk_index *index, const char *dir);
  * The entry's file is as it was: same stat data, and not changed in the very moment in which the
  * index was written (git's "racily clean").
  */
-bool pdk_index_is_clean(const struct pdk_index *index, const struct pdk_index_entry *entry,
-        const struct stat *st);
+bool pdk_index_is_clean(const struct pdk_index *index,
+        const struct pdk_index_entry *entry, const struct stat *st);
 
 /* PDK_ECORRUPT for what is no index of this kind. */
 int pdk_index_read(const char *path, struct pdk_index *out, struct pdk_err *err);

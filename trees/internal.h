@@ -27,7 +27,8 @@ int pdk_oid_to(const struct pdk_oid *from, struct git_oid *to, struct pdk_err *e
 
 /* Borrowed, for the thread that uses the vault. */
 struct git_repository *pdk_vault_repository(const struct pdk_vault *vault);
-struct git_odb *pdk_vault_odb(const struct pdk_vault *vault); /* our objects and the user's */
+struct git_odb *pdk_vault_odb(
+        const struct pdk_vault *vault); /* our objects and the user's */
 
 /* A change to a tree: mode 0 removes the path. */
 struct pdk_tree_update {
@@ -41,10 +42,12 @@ struct pdk_tree_update {
  * go; a file over a directory replaces it, and the reverse. Costs what changes.
  */
 int pdk_tree_apply(struct pdk_vault *vault, const struct pdk_oid *base,
-        const struct pdk_tree_update *updates, size_t n, struct pdk_oid *out, struct pdk_err *err);
+        const struct pdk_tree_update *updates, size_t n, struct pdk_oid *out,
+        struct pdk_err *err);
 
 /* A commit of the machinery's identity, at time 0, as raw bytes in odb. parent "" for none. */
-int pdk_commit_write(struct pdk_vault *vault, struct git_odb *odb, const struct pdk_oid *parent,
-        const struct pdk_oid *tree, const char *message, struct pdk_oid *out, struct pdk_err *err);
+int pdk_commit_write(struct pdk_vault *vault, struct git_odb *odb,
+        const struct pdk_oid *parent, const struct pdk_oid *tree, const char *message,
+        struct pdk_oid *out, struct pdk_err *err);
 
 #endif

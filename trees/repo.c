@@ -19,8 +19,9 @@
 
 /* What keeps git from running anything of the user's, or asking anybody. */
 static const char *const safe_config[] = { "-c", "core.hooksPath=/dev/null", "-c",
-    "core.fsmonitor=false", "-c", "core.untrackedCache=false", "-c", "protocol.allow=never", "-c",
-    "gc.auto=0", "-c", "core.fsync=all", "-c", "advice.detachedHead=false" };
+    "core.fsmonitor=false", "-c", "core.untrackedCache=false", "-c",
+    "protocol.allow=never", "-c", "gc.auto=0", "-c", "core.fsync=all", "-c",
+    "advice.detachedHead=false" };
 
 void pdk_repo_free(struct pdk_repo *repo)
 {
@@ -53,12 +54,16 @@ static int make_env(const char *const *extra, struct pdk_strv *env, struct pdk_e
     return pdk_strv_ok(env, err);
 }
 
-int pdk_git_run(const struct pdk_git_spec *spec, struct pdk_run_result *result, struct pdk_err *err)
+int pdk_git_run(const struct pdk_git_spec *spec, struct pdk_run_result *result,
+        struct pdk_err *err)
 {
     PDK_AUTO_STRV struct pdk_strv argv = PDK_STRV_INIT;
     PDK_AUTO_STRV struct pdk_strv env = PDK_STRV_INIT;
-    struct pdk_run_spec run = { .cwd = spec->dir, .input = spec->input,
-        .input_len = spec->input_len, .timeout_ms = 600000, .max_output = (size_t)1 << 30 };
+    struct pdk_run_spec run = { .cwd = spec->dir,
+        .input = spec->input,
+        .input_len = spec->input_len,
+        .timeout_ms = 600000,
+        .max_output = (size_t)1 << 30 };
 
     pdk_strv_add(&argv, "git");
     for (size_t i = 0; i < sizeof(safe_config) / sizeof(safe_config[0]); i++)
@@ -82,12 +87,12 @@ int pdk_git_complain(const struct pdk_git_spec *spec, const struct pdk_run_resul
         said += strlen("fatal: ");
     if (pdk_starts_with(said, "error: "))
         said += strlen("error: ");
-    return pdk_fail(err, PDK_EIO, 0, "git %s: %.*s", spec->args[0], (int)strcspn(said, "\n"),
-            said[0] ? said : "failed without a word");
+    return pdk_fail(err, PDK_EIO, 0, "git %s: %.*s", spec->args[0],
+            (int)strcspn(said, "\n"), said[0] ? said : "failed without a word");
 }
 
-int pdk_repo_git(const struct pdk_repo *repo, const char *const *args, const char *const *env,
-        struct pdk_buf *out, struct pdk_err *err)
+int pdk_repo_git(const struct pdk_repo *repo, const char *const *args,
+        const char *const *env, struct pdk_buf *out, struct pdk_err *err)
 {
     PDK_AUTO_RUN_RESULT struct pdk_run_result result = { 0 };
     struct pdk_git_spec spec = { .dir = repo->root, .args = args, .env = env };
@@ -120,22 +125,28 @@ static char *next_line(char **at)
 static int explain(const char *said, const char *dir, struct pdk_err *err)
 {
     if (strstr(said, "dubious ownership")) {
-        (void)pdk_fail(err, PDK_EUNAVAIL, 0, "the repository at '%s' belongs to somebody else", dir);
-        return pdk_hint(err, "git config --global --add safe.directory DIR, if you trust it");
+        (void)pdk_fail(err, PDK_EUNAVAIL, 0,
+                "the repository at '%s' belongs to somebody else", dir);
+        return pdk_hint(
+                err, "git config --global --add safe.directory DIR, if you trust it");
     }
     if (strstr(said, "must be run in a work tree")) {
-        (void)pdk_fail(err, PDK_EUNAVAIL, 0, "'%s' is in a bare repository or a .git directory", dir);
+        (void)pdk_fail(err, PDK_EUNAVAIL, 0,
+                "'%s' is in a bare repository or a .git directory", dir);
         return pdk_hint(err, "work in a checkout of it: git worktree add DIR");
     }
-    if (strstr(said, "unknown repository extension") || strstr(said, "repository version")) {
+    if (strstr(said, "unknown repository extension") ||
+            strstr(said, "repository version")) {
         (void)pdk_fail(err, PDK_EUNAVAIL, 0, "this git cannot read the repository: %.*s",
                 (int)strcspn(said, "\n"), said);
-        return pdk_hint(err, "a newer git may; SHA-256 and reftable repositories are not supported");
+        return pdk_hint(err,
+                "a newer git may; SHA-256 and reftable repositories are not supported");
     }
     if (strstr(said, "not a git repository")) {
         (void)pdk_fail(err, PDK_ENOTFOUND, 0, "'%s' is in no git repository", dir);
         err->code = PDK_EUNAVAIL;
-        return pdk_hint(err, "go to a repository, name one with -C, or make one: git init");
+        return pdk_hint(
+                err, "go to a repository, name one with -C, or make one: git init");
     }
     return pdk_fail(err, PDK_EUNAVAIL, 0, "git: %.*s", (int)strcspn(said, "\n"), said);
 }
@@ -161,9 +172,10 @@ static int check_format(const char *format, const char *bare, struct pdk_err *er
 /* Everything that one rev-parse can tell. Its lines come in the order of the flags. */
 static int find_paths(const char *dir, struct pdk_repo *repo, struct pdk_err *err)
 {
-    static const char *const args[] = { "rev-parse", "--path-format=absolute", "--is-bare-repository",
-        "--show-object-format", "--show-toplevel", "--absolute-git-dir", "--git-common-dir",
-        "--git-path", "objects", "--show-prefix", NULL };
+    static const char *const args[] = { "rev-parse", "--path-format=absolute",
+        "--is-bare-repository", "--show-object-format", "--show-toplevel",
+        "--absolute-git-dir", "--git-common-dir", "--git-path", "objects",
+        "--show-prefix", NULL };
     PDK_AUTO_RUN_RESULT struct pdk_run_result result = { 0 };
     struct pdk_git_spec spec = { .dir = dir, .args = args };
     char *at, *bare, *format;
@@ -189,7 +201,8 @@ static int find_paths(const char *dir, struct pdk_repo *repo, struct pdk_err *er
     repo->prefix = copy_line(&at);
     if (!repo->prefix)
         repo->prefix = strdup("");
-    if (!repo->root || !repo->git_dir || !repo->common_dir || !repo->objects || !repo->prefix)
+    if (!repo->root || !repo->git_dir || !repo->common_dir || !repo->objects ||
+            !repo->prefix)
         return pdk_fail(err, PDK_EIO, 0, "git says too little about '%s'", dir);
     if (pdk_ends_with(repo->prefix, "/"))
         repo->prefix[strlen(repo->prefix) - 1] = '\0';
@@ -277,7 +290,8 @@ static int default_excludes(struct pdk_repo *repo, struct pdk_err *err)
 
 static int check_head(struct pdk_repo *repo, struct pdk_err *err)
 {
-    static const char *const args[] = { "rev-parse", "--verify", "--quiet", "HEAD^{commit}", NULL };
+    static const char *const args[] = { "rev-parse", "--verify", "--quiet",
+        "HEAD^{commit}", NULL };
     PDK_AUTO_RUN_RESULT struct pdk_run_result result = { 0 };
     struct pdk_git_spec spec = { .dir = repo->root, .args = args };
 

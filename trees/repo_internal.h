@@ -16,7 +16,8 @@ struct pdk_git_spec {
 };
 
 /* 0 once git ended by itself, whatever its exit code. result must be zeroed. */
-int pdk_git_run(const struct pdk_git_spec *spec, struct pdk_run_result *result, struct pdk_err *err);
+int pdk_git_run(const struct pdk_git_spec *spec, struct pdk_run_result *result,
+        struct pdk_err *err);
 /* PDK_EIO with the first line that git said. */
 int pdk_git_complain(const struct pdk_git_spec *spec, const struct pdk_run_result *result,
         struct pdk_err *err);

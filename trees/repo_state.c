@@ -27,16 +27,18 @@ static bool take_oid(const char *line, struct pdk_oid *out)
     return pdk_oid_parse(hex, out);
 }
 
-static int no_such_revision(const char *revision, const struct pdk_buf *said, struct pdk_err *err)
+static int no_such_revision(
+        const char *revision, const struct pdk_buf *said, struct pdk_err *err)
 {
     const char *text = pdk_buf_str(said);
 
-    (void)pdk_fail(err, PDK_ENOTFOUND, 0, "'%s' names no commit of this repository", revision);
+    (void)pdk_fail(
+            err, PDK_ENOTFOUND, 0, "'%s' names no commit of this repository", revision);
     return pdk_hint(err, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-int pdk_repo_resolve(
-        const struct pdk_repo *repo, const char *revision, struct pdk_base *out, struct pdk_err *err)
+int pdk_repo_resolve(const struct pdk_repo *repo, const char *revision,
+        struct pdk_base *out, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *commit = pdk_strf("%s^{commit}", revision);
     PDK_AUTO_FREE char *tree = pdk_strf("%s^{tree}", revision);
@@ -78,7 +80,8 @@ static void scratch_fini(struct scratch *s)
     struct pdk_err ignored = PDK_ERR_INIT;
 
     if (s->dir)
-        (void)pdk_fs_remove_tree(s->dir, &ignored); /* a leftover below TMPDIR is no harm */
+        (void)pdk_fs_remove_tree(
+                s->dir, &ignored); /* a leftover below TMPDIR is no harm */
     free(s->dir);
     free(s->index);
 }
@@ -130,16 +133,17 @@ static int check_unmerged(
         return 0;
     tab = strchr(pdk_buf_str(&out), '\t');
     pdk_utf8_printable(tab ? tab + 1 : "?", strlen(tab ? tab + 1 : "?"), &name);
-    (void)pdk_fail(err, PDK_ECONFLICT, 0, "your index holds unmerged paths: '%s' and maybe more",
-            pdk_buf_str(&name));
+    (void)pdk_fail(err, PDK_ECONFLICT, 0,
+            "your index holds unmerged paths: '%s' and maybe more", pdk_buf_str(&name));
     return pdk_hint(err, "finish the merge first, or run without --seed worktree");
 }
 
 /* Untracked nested repositories are named, so that `add` leaves them out instead of embedding them. */
-static int list_nested(const struct pdk_repo *repo, const char *const *env, struct pdk_buf *pathspecs,
-        struct pdk_err *err)
+static int list_nested(const struct pdk_repo *repo, const char *const *env,
+        struct pdk_buf *pathspecs, struct pdk_err *err)
 {
-    static const char *const args[] = { "ls-files", "-z", "--others", "--exclude-standard", NULL };
+    static const char *const args[] = { "ls-files", "-z", "--others",
+        "--exclude-standard", NULL };
     PDK_AUTO_BUF struct pdk_buf out = PDK_BUF_INIT;
     const char *at, *end;
 
@@ -158,10 +162,11 @@ static int list_nested(const struct pdk_repo *repo, const char *const *env, stru
     return pdk_buf_ok(pathspecs, err);
 }
 
-static int add_all(const struct pdk_repo *repo, const char *const *env, struct pdk_err *err)
+static int add_all(
+        const struct pdk_repo *repo, const char *const *env, struct pdk_err *err)
 {
-    static const char *const args[] = { "add", "--all", "--ignore-errors", "--pathspec-from-file=-",
-        "--pathspec-file-nul", NULL };
+    static const char *const args[] = { "add", "--all", "--ignore-errors",
+        "--pathspec-from-file=-", "--pathspec-file-nul", NULL };
     PDK_AUTO_BUF struct pdk_buf pathspecs = PDK_BUF_INIT;
     PDK_AUTO_RUN_RESULT struct pdk_run_result result = { 0 };
     struct pdk_git_spec spec = { .dir = repo->root, .args = args, .env = env };
@@ -175,8 +180,8 @@ static int add_all(const struct pdk_repo *repo, const char *const *env, struct p
     return result.exit_code == 0 ? 0 : pdk_git_complain(&spec, &result, err);
 }
 
-static int write_tree(const struct pdk_repo *repo, const char *const *env, struct pdk_oid *out,
-        struct pdk_err *err)
+static int write_tree(const struct pdk_repo *repo, const char *const *env,
+        struct pdk_oid *out, struct pdk_err *err)
 {
     static const char *const args[] = { "write-tree", NULL };
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
@@ -193,8 +198,10 @@ int pdk_repo_snapshot(const struct pdk_repo *repo, struct pdk_vault *vault,
 {
     __attribute__((cleanup(scratch_fini))) struct scratch s = { NULL, NULL };
     PDK_AUTO_FREE char *index = NULL;
-    PDK_AUTO_FREE char *objects = pdk_strf("GIT_OBJECT_DIRECTORY=%s/objects", pdk_vault_path(vault));
-    PDK_AUTO_FREE char *others = pdk_strf("GIT_ALTERNATE_OBJECT_DIRECTORIES=%s", repo->objects);
+    PDK_AUTO_FREE char *objects =
+            pdk_strf("GIT_OBJECT_DIRECTORY=%s/objects", pdk_vault_path(vault));
+    PDK_AUTO_FREE char *others =
+            pdk_strf("GIT_ALTERNATE_OBJECT_DIRECTORIES=%s", repo->objects);
     const char *env[4] = { NULL };
 
     (void)base; /* the tree stands by itself; what differs from base is a matter of diffing */
@@ -228,8 +235,8 @@ int pdk_repo_count_dirty(const struct pdk_repo *repo, int *out, struct pdk_err *
 
 /* ---- pins */
 
-int pdk_repo_pin(const struct pdk_repo *repo, const char *name, const struct pdk_oid *commit,
-        struct pdk_err *err)
+int pdk_repo_pin(const struct pdk_repo *repo, const char *name,
+        const struct pdk_oid *commit, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *ref = pdk_strf("refs/paddock/%s", name);
     const char *args[] = { "update-ref", "--no-deref", ref, commit->hex, NULL };

@@ -54,8 +54,8 @@ static bool any_kept(const struct slice *s)
     return false;
 }
 
-static int set_entry(git_treebuilder *builder, const char *name, const git_oid *id, uint32_t mode,
-        struct pdk_err *err)
+static int set_entry(git_treebuilder *builder, const char *name, const git_oid *id,
+        uint32_t mode, struct pdk_err *err)
 {
     int rc = git_treebuilder_insert(NULL, builder, name, id, (git_filemode_t)mode);
 
@@ -72,8 +72,8 @@ static int remove_entry(git_treebuilder *builder, const char *name, struct pdk_e
     return rc < 0 ? pdk_git2_fail(err, rc, "tree entry '%s'", name) : 0;
 }
 
-static int apply_below(struct git_repository *repo, git_treebuilder *builder, const char *name,
-        const struct slice *below, struct pdk_err *err)
+static int apply_below(struct git_repository *repo, git_treebuilder *builder,
+        const char *name, const struct slice *below, struct pdk_err *err)
 {
     const git_tree_entry *entry = git_treebuilder_get(builder, name);
     bool is_tree = entry && git_tree_entry_type(entry) == GIT_OBJECT_TREE, empty = false;
@@ -82,7 +82,8 @@ static int apply_below(struct git_repository *repo, git_treebuilder *builder, co
     /* Removals below what is no directory have nothing to remove. */
     if (!is_tree && !any_kept(below))
         return 0;
-    if (apply(repo, is_tree ? git_tree_entry_id(entry) : NULL, below, &made, &empty, err) < 0)
+    if (apply(repo, is_tree ? git_tree_entry_id(entry) : NULL, below, &made, &empty,
+                err) < 0)
         return err->code;
     if (empty)
         return remove_entry(builder, name, err);
@@ -111,8 +112,8 @@ static int apply_group(struct git_repository *repo, git_treebuilder *builder,
     return below.len > 0 ? apply_below(repo, builder, name, &below, err) : 0;
 }
 
-static int apply_all(struct git_repository *repo, git_treebuilder *builder, const struct slice *s,
-        struct pdk_err *err)
+static int apply_all(struct git_repository *repo, git_treebuilder *builder,
+        const struct slice *s, struct pdk_err *err)
 {
     struct slice rest = *s;
 
@@ -151,7 +152,8 @@ static int apply(struct git_repository *repo, const git_oid *base, const struct 
 }
 
 int pdk_tree_apply(struct pdk_vault *vault, const struct pdk_oid *base,
-        const struct pdk_tree_update *updates, size_t n, struct pdk_oid *out, struct pdk_err *err)
+        const struct pdk_tree_update *updates, size_t n, struct pdk_oid *out,
+        struct pdk_err *err)
 {
     struct slice all = { updates, n, 0 };
     git_oid from, made;
@@ -162,7 +164,8 @@ int pdk_tree_apply(struct pdk_vault *vault, const struct pdk_oid *base,
         return 0;
     }
     if (pdk_oid_to(base, &from, err) < 0 ||
-            apply(pdk_vault_repository(vault), none ? NULL : &from, &all, &made, &empty, err) < 0)
+            apply(pdk_vault_repository(vault), none ? NULL : &from, &all, &made, &empty,
+                    err) < 0)
         return err->code;
     pdk_oid_of(&made, out);
     return 0;

@@ -143,8 +143,8 @@ static int set_alternates(const char *path, const char *objects, struct pdk_err 
     if (!file || !want)
         return pdk_fail_nomem(err);
     if (strchr(objects, '\n') || objects[0] == '"')
-        return pdk_fail(err, PDK_EUNAVAIL, 0, "the path '%s' cannot stand in an alternates file",
-                objects);
+        return pdk_fail(err, PDK_EUNAVAIL, 0,
+                "the path '%s' cannot stand in an alternates file", objects);
     if (pdk_fs_read(file, 65536, &have, NULL) == 0 && pdk_streq(pdk_buf_str(&have), want))
         return 0;
     return pdk_fs_write(file, want, strlen(want), 0600, PDK_FS_SYNC, err);
@@ -165,7 +165,8 @@ static int make_vault(const char *path, const char *objects, struct pdk_err *err
     if (pdk_fs_lock(lock_path, true, &lock, err) < 0)
         return err->code;
     if (!pdk_fs_exists(head)) {
-        (void)git_repository_init_options_init(&options, GIT_REPOSITORY_INIT_OPTIONS_VERSION);
+        (void)git_repository_init_options_init(
+                &options, GIT_REPOSITORY_INIT_OPTIONS_VERSION);
         options.flags = GIT_REPOSITORY_INIT_BARE | GIT_REPOSITORY_INIT_MKPATH;
         options.mode = 0700;
         rc = git_repository_init_ext(&repo, path, &options);
@@ -178,8 +179,8 @@ static int make_vault(const char *path, const char *objects, struct pdk_err *err
     return set_alternates(path, objects, err);
 }
 
-int pdk_vault_open(
-        const char *path, const char *objects, struct pdk_vault **out, struct pdk_err *err)
+int pdk_vault_open(const char *path, const char *objects, struct pdk_vault **out,
+        struct pdk_err *err)
 {
     PDK_AUTO_VAULT struct pdk_vault *vault = NULL;
     PDK_AUTO_FREE char *own = pdk_path_join(path, "objects");
@@ -230,7 +231,8 @@ static int copy_object(const struct copying *c, const git_oid *id, struct pdk_er
     return rc < 0 ? pdk_git2_fail(err, rc, "copying object %s", name.hex) : 0;
 }
 
-static int open_tree(const struct copying *c, const git_oid *id, git_tree **out, struct pdk_err *err)
+static int open_tree(
+        const struct copying *c, const git_oid *id, git_tree **out, struct pdk_err *err)
 {
     struct pdk_oid name;
     int rc = id ? git_tree_lookup(out, c->repo, id) : 0;
@@ -243,15 +245,18 @@ static int open_tree(const struct copying *c, const git_oid *id, git_tree **out,
     return pdk_git2_fail(err, rc, "reading tree %s", name.hex);
 }
 
-static int copy_trees(
-        const struct copying *c, const git_oid *old_id, const git_oid *new_id, struct pdk_err *err);
+static int copy_trees(const struct copying *c, const git_oid *old_id,
+        const git_oid *new_id, struct pdk_err *err);
 
 static const git_oid *subtree(const git_tree_entry *entry)
 {
-    return entry && git_tree_entry_type(entry) == GIT_OBJECT_TREE ? git_tree_entry_id(entry) : NULL;
+    return entry && git_tree_entry_type(entry) == GIT_OBJECT_TREE
+            ? git_tree_entry_id(entry)
+            : NULL;
 }
 
-static int copy_blob(const struct copying *c, const git_tree_entry *entry, struct pdk_err *err)
+static int copy_blob(
+        const struct copying *c, const git_tree_entry *entry, struct pdk_err *err)
 {
     if (!entry || git_tree_entry_type(entry) != GIT_OBJECT_BLOB)
         return 0;
@@ -259,8 +264,8 @@ static int copy_blob(const struct copying *c, const git_tree_entry *entry, struc
 }
 
 /* What one name is on both sides; equal ones cost nothing. */
-static int copy_pair(const struct copying *c, const git_tree_entry *a, const git_tree_entry *b,
-        struct pdk_err *err)
+static int copy_pair(const struct copying *c, const git_tree_entry *a,
+        const git_tree_entry *b, struct pdk_err *err)
 {
     const git_oid *x = subtree(a), *y = subtree(b);
 
@@ -278,8 +283,8 @@ static const git_tree_entry *by_name(const git_tree *tree, const git_tree_entry 
     return tree ? git_tree_entry_byname(tree, git_tree_entry_name(like)) : NULL;
 }
 
-static int copy_entries(
-        const struct copying *c, const git_tree *a, const git_tree *b, struct pdk_err *err)
+static int copy_entries(const struct copying *c, const git_tree *a, const git_tree *b,
+        struct pdk_err *err)
 {
     size_t in_a = a ? git_tree_entrycount(a) : 0, in_b = b ? git_tree_entrycount(b) : 0;
 
@@ -299,8 +304,8 @@ static int copy_entries(
 }
 
 /* Copies both trees and, below them, what differs. The depth is that of the paths: at most 4096. */
-static int copy_trees(
-        const struct copying *c, const git_oid *old_id, const git_oid *new_id, struct pdk_err *err)
+static int copy_trees(const struct copying *c, const git_oid *old_id,
+        const git_oid *new_id, struct pdk_err *err)
 {
     git_tree *a = NULL, *b = NULL;
     int rc = open_tree(c, old_id, &a, err);
@@ -318,8 +323,9 @@ static int copy_trees(
     return rc;
 }
 
-static int copy_difference(struct pdk_vault *vault, git_odb *to, const struct pdk_oid *base,
-        const struct pdk_oid *tree, bool both, struct pdk_err *err)
+static int copy_difference(struct pdk_vault *vault, git_odb *to,
+        const struct pdk_oid *base, const struct pdk_oid *tree, bool both,
+        struct pdk_err *err)
 {
     struct copying c = { vault->all, to, vault->repo, both };
     git_oid a, b;
@@ -331,8 +337,9 @@ static int copy_difference(struct pdk_vault *vault, git_odb *to, const struct pd
 
 /* ---- commits */
 
-int pdk_commit_write(struct pdk_vault *vault, struct git_odb *odb, const struct pdk_oid *parent,
-        const struct pdk_oid *tree, const char *message, struct pdk_oid *out, struct pdk_err *err)
+int pdk_commit_write(struct pdk_vault *vault, struct git_odb *odb,
+        const struct pdk_oid *parent, const struct pdk_oid *tree, const char *message,
+        struct pdk_oid *out, struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
     git_oid id;
@@ -366,8 +373,8 @@ static int set_ref(struct pdk_vault *vault, const char *name, const struct pdk_o
 
     if (!ref)
         return pdk_fail_nomem(err);
-    if (pdk_commit_write(vault, vault->own, &none, tree, "paddock: a tree that is kept", &commit, err) <
-                    0 ||
+    if (pdk_commit_write(vault, vault->own, &none, tree, "paddock: a tree that is kept",
+                &commit, err) < 0 ||
             pdk_oid_to(&commit, &id, err) < 0)
         return err->code;
     rc = git_reference_create(&made, vault->repo, ref, &id, 1, NULL);
@@ -394,7 +401,8 @@ static int remove_ref(struct pdk_vault *vault, const char *name, struct pdk_err 
     PDK_AUTO_FREE char *ref = pdk_strf("refs/paddock/%s", name);
     int rc = ref ? git_reference_remove(vault->repo, ref) : GIT_ERROR;
 
-    return rc < 0 && rc != GIT_ENOTFOUND ? pdk_git2_fail(err, rc, "forgetting '%s'", name) : 0;
+    return rc < 0 && rc != GIT_ENOTFOUND ? pdk_git2_fail(err, rc, "forgetting '%s'", name)
+                                         : 0;
 }
 
 int pdk_vault_forget(struct pdk_vault *vault, const char *name, struct pdk_err *err)
@@ -423,7 +431,8 @@ int pdk_vault_read_blob(struct pdk_vault *vault, const struct pdk_oid *blob, siz
     if (rc < 0)
         return pdk_git2_fail(err, rc, "reading object %s", blob->hex);
     if (git_odb_object_size(object) > max)
-        rc = pdk_fail(err, PDK_EINVAL, 0, "object %s is larger than %zu bytes", blob->hex, max);
+        rc = pdk_fail(
+                err, PDK_EINVAL, 0, "object %s is larger than %zu bytes", blob->hex, max);
     else
         pdk_buf_add(out, git_odb_object_data(object), git_odb_object_size(object));
     git_odb_object_free(object);
@@ -442,8 +451,8 @@ int pdk_vault_write_blob(struct pdk_vault *vault, const void *data, size_t len,
     return 0;
 }
 
-int pdk_vault_peel(struct pdk_vault *vault, const struct pdk_oid *any, struct pdk_oid *out_tree,
-        struct pdk_err *err)
+int pdk_vault_peel(struct pdk_vault *vault, const struct pdk_oid *any,
+        struct pdk_oid *out_tree, struct pdk_err *err)
 {
     git_object *object = NULL, *tree = NULL;
     git_oid id;
@@ -463,8 +472,8 @@ int pdk_vault_peel(struct pdk_vault *vault, const struct pdk_oid *any, struct pd
 
 /* ---- for other object directories */
 
-int pdk_vault_export(struct pdk_vault *vault, const char *objects, const struct pdk_oid *base,
-        const struct pdk_oid *tree, struct pdk_err *err)
+int pdk_vault_export(struct pdk_vault *vault, const char *objects,
+        const struct pdk_oid *base, const struct pdk_oid *tree, struct pdk_err *err)
 {
     git_odb *to = NULL;
     int rc = open_objects(objects, &to, err);
@@ -475,8 +484,9 @@ int pdk_vault_export(struct pdk_vault *vault, const char *objects, const struct 
     return rc < 0 ? pdk_wrap(err, "copying objects to '%s'", objects) : 0;
 }
 
-int pdk_vault_seal(struct pdk_vault *vault, const char *objects, const struct pdk_oid *parent,
-        const struct pdk_oid *tree, struct pdk_oid *out_commit, struct pdk_err *err)
+int pdk_vault_seal(struct pdk_vault *vault, const char *objects,
+        const struct pdk_oid *parent, const struct pdk_oid *tree,
+        struct pdk_oid *out_commit, struct pdk_err *err)
 {
     git_odb *to = NULL;
     int rc = open_objects(objects, &to, err);

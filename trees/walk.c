@@ -67,7 +67,8 @@ static void names_fini(struct names *names)
     free(names->items);
 }
 
-static int add_name(struct names *names, const char *text, const struct stat *st, struct pdk_err *err)
+static int add_name(
+        struct names *names, const char *text, const struct stat *st, struct pdk_err *err)
 {
     if (names->len == names->cap) {
         size_t cap = names->cap ? names->cap * 2 : 32;
@@ -118,8 +119,8 @@ static int read_names(int fd, struct names *names, struct pdk_err *err)
 /* ---- ignore rules */
 
 /* The rules in one file; none where it is missing, too large, a link. */
-static int read_rules(
-        int at, const char *path, const char *base, struct pdk_ignore **out, struct pdk_err *err)
+static int read_rules(int at, const char *path, const char *base, struct pdk_ignore **out,
+        struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
     PDK_AUTO_FD int fd = openat(at, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
@@ -151,14 +152,17 @@ static int visit_file(struct walker *w, const char *path, const struct stat *st,
         const struct rules *rules, bool all_ignored, struct pdk_err *err)
 {
     struct pdk_index_entry *entry = pdk_index_find(w->spec->index, path);
-    struct pdk_walk_item item = { .event = PDK_WALK_NEW, .path = path, .st = st, .entry = entry };
+    struct pdk_walk_item item = {
+        .event = PDK_WALK_NEW, .path = path, .st = st, .entry = entry
+    };
 
     if (!entry && (all_ignored || is_ignored(w, rules, path, false))) {
         w->spec->ignored_files++;
         return 0;
     }
     if (entry)
-        item.event = pdk_index_is_clean(w->spec->index, entry, st) ? PDK_WALK_SAME : PDK_WALK_CHECK;
+        item.event = pdk_index_is_clean(w->spec->index, entry, st) ? PDK_WALK_SAME
+                                                                   : PDK_WALK_CHECK;
     return tell(w, &item, err);
 }
 
@@ -166,7 +170,9 @@ static int visit_file(struct walker *w, const char *path, const struct stat *st,
 static int visit_gitlink(
         struct walker *w, const char *path, const struct stat *st, struct pdk_err *err)
 {
-    struct pdk_walk_item item = { .event = PDK_WALK_SAME, .path = path, .st = st,
+    struct pdk_walk_item item = { .event = PDK_WALK_SAME,
+        .path = path,
+        .st = st,
         .entry = pdk_index_find(w->spec->index, path) };
 
     return tell(w, &item, err);
@@ -199,8 +205,8 @@ static int visit_name(struct walker *w, const char *dir, const struct name *name
     if (pdk_path_is_dotgit(name->text, strlen(name->text)))
         return warn(w, PDK_CAPTURE_DOTGIT, path, err);
     if (strlen(path) > PATH_MAX_BYTES)
-        return pdk_fail(err, PDK_EINVAL, 0, "the path '%.60s…' is longer than %d bytes", path,
-                PATH_MAX_BYTES);
+        return pdk_fail(err, PDK_EINVAL, 0, "the path '%.60s…' is longer than %d bytes",
+                path, PATH_MAX_BYTES);
     if (S_ISDIR(name->st.st_mode))
         return visit_directory(w, path, &name->st, rules, all_ignored, err);
     if (!S_ISREG(name->st.st_mode) && !S_ISLNK(name->st.st_mode))
@@ -213,8 +219,8 @@ static int visit_name(struct walker *w, const char *dir, const struct name *name
 static int read_directory(struct walker *w, const char *path, struct names *names,
         struct rules *rules, struct pdk_err *err)
 {
-    PDK_AUTO_FD int fd = pdk_beneath_open(
-            w->spec->root_fd, path[0] ? path : ".", O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
+    PDK_AUTO_FD int fd = pdk_beneath_open(w->spec->root_fd, path[0] ? path : ".",
+            O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
     int copy;
 
     if (fd < 0 && !path[0])

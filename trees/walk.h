@@ -14,17 +14,17 @@
 struct pdk_err;
 
 enum pdk_walk_event {
-    PDK_WALK_SAME,      /* entry as it was, by its stat data */
-    PDK_WALK_CHECK,     /* entry whose content must be looked at */
-    PDK_WALK_NEW,       /* path without an entry */
-    PDK_WALK_WARN       /* kind tells what */
+    PDK_WALK_SAME,  /* entry as it was, by its stat data */
+    PDK_WALK_CHECK, /* entry whose content must be looked at */
+    PDK_WALK_NEW,   /* path without an entry */
+    PDK_WALK_WARN   /* kind tells what */
 };
 
 struct pdk_walk_item {
     enum pdk_walk_event event;
     const char *path;
-    const struct stat *st;          /* NULL for some warnings */
-    struct pdk_index_entry *entry;  /* NULL: none */
+    const struct stat *st;         /* NULL for some warnings */
+    struct pdk_index_entry *entry; /* NULL: none */
     enum pdk_capture_warning_kind kind;
 };
 

@@ -16,7 +16,8 @@ const struct pdk_option pdk_global_options[] = {
     { "version", '\0', PDK_OPTION_NONE, NULL, "print the version" },
     { "help", 'h', PDK_OPTION_NONE, NULL, "print help" },
 };
-const size_t pdk_global_options_len = sizeof(pdk_global_options) / sizeof(pdk_global_options[0]);
+const size_t pdk_global_options_len =
+        sizeof(pdk_global_options) / sizeof(pdk_global_options[0]);
 
 void pdk_args_fini(struct pdk_args *args)
 {
@@ -26,7 +27,8 @@ void pdk_args_fini(struct pdk_args *args)
     *args = (struct pdk_args){ 0 };
 }
 
-const char *pdk_args_get(const struct pdk_args *args, const char *name, const char *fallback)
+const char *pdk_args_get(
+        const struct pdk_args *args, const char *name, const char *fallback)
 {
     const char *value = fallback;
 
@@ -55,8 +57,8 @@ const char *pdk_args_next(const struct pdk_args *args, const char *name, size_t 
     return NULL;
 }
 
-int pdk_args_int(const struct pdk_args *args, const char *name, int min, int max, int fallback,
-        int *out, struct pdk_err *err)
+int pdk_args_int(const struct pdk_args *args, const char *name, int min, int max,
+        int fallback, int *out, struct pdk_err *err)
 {
     const char *text = pdk_args_get(args, name, NULL);
     char *end = NULL;
@@ -68,21 +70,23 @@ int pdk_args_int(const struct pdk_args *args, const char *name, int min, int max
     errno = 0;
     value = strtol(text, &end, 10);
     if (errno != 0 || end == text || *end || value < min || value > max)
-        return pdk_fail(err, PDK_EINVAL, 0, "--%s takes a whole number from %d to %d, not '%s'", name,
-                min, max, text);
+        return pdk_fail(err, PDK_EINVAL, 0,
+                "--%s takes a whole number from %d to %d, not '%s'", name, min, max,
+                text);
     *out = (int)value;
     return 0;
 }
 
 /* ---- parsing */
 
-static const struct pdk_option *find_in(
-        const struct pdk_option *options, size_t n, const char *name, size_t len, char letter)
+static const struct pdk_option *find_in(const struct pdk_option *options, size_t n,
+        const char *name, size_t len, char letter)
 {
     for (size_t i = 0; i < n; i++) {
         if (letter && options[i].letter == letter)
             return &options[i];
-        if (name && strlen(options[i].name) == len && strncmp(options[i].name, name, len) == 0)
+        if (name && strlen(options[i].name) == len &&
+                strncmp(options[i].name, name, len) == 0)
             return &options[i];
     }
     return NULL;
@@ -100,7 +104,8 @@ static const struct pdk_option *find_option(
     return found;
 }
 
-static int unknown_option(const struct pdk_command_row *row, const char *word, struct pdk_err *err)
+static int unknown_option(
+        const struct pdk_command_row *row, const char *word, struct pdk_err *err)
 {
     const char *names[64];
     size_t n = 0;
@@ -114,8 +119,9 @@ static int unknown_option(const struct pdk_command_row *row, const char *word, s
     near = word[0] == '-' && word[1] == '-' ? pdk_nearest(word + 2, names, n) : NULL;
     if (near)
         return pdk_hint(err, "did you mean --%s?", near);
-    return pdk_hint(err, "'paddock%s%s%s%s --help' lists the options", row && row->group ? " " : "",
-            row && row->group ? row->group : "", row ? " " : "", row ? row->name : "");
+    return pdk_hint(err, "'paddock%s%s%s%s --help' lists the options",
+            row && row->group ? " " : "", row && row->group ? row->group : "",
+            row ? " " : "", row ? row->name : "");
 }
 
 struct parser {
@@ -125,14 +131,15 @@ struct parser {
     struct pdk_args *args;
 };
 
-static void add_given(struct pdk_args *args, const struct pdk_option *option, const char *value)
+static void add_given(
+        struct pdk_args *args, const struct pdk_option *option, const char *value)
 {
     args->given[args->given_len++] = (struct pdk_given){ option, value };
 }
 
 /* The value of an option that needs one: what follows in the same word, or the next word. */
-static int option_value(struct parser *p, const struct pdk_option *option, const char *inline_value,
-        const char **out, struct pdk_err *err)
+static int option_value(struct parser *p, const struct pdk_option *option,
+        const char *inline_value, const char **out, struct pdk_err *err)
 {
     *out = inline_value;
     if (option->arg == PDK_OPTION_NONE && inline_value)
@@ -140,7 +147,8 @@ static int option_value(struct parser *p, const struct pdk_option *option, const
     if (option->arg != PDK_OPTION_TEXT || inline_value)
         return 0;
     if (p->at >= p->argc)
-        return pdk_fail(err, PDK_EINVAL, 0, "--%s needs a value: %s", option->name, option->value);
+        return pdk_fail(err, PDK_EINVAL, 0, "--%s needs a value: %s", option->name,
+                option->value);
     *out = p->argv[p->at++];
     return 0;
 }
@@ -225,7 +233,8 @@ static int unknown_command(const char *group, const char *word, struct pdk_err *
 }
 
 /* A word that is no option: the command's name, part by part, then positionals. */
-static int parse_word(struct parser *p, const char *word, const char **group, struct pdk_err *err)
+static int parse_word(
+        struct parser *p, const char *word, const char **group, struct pdk_err *err)
 {
     struct pdk_args *args = p->args;
 
@@ -262,8 +271,8 @@ static int take_rest(struct parser *p)
     return 0;
 }
 
-int pdk_args_parse(
-        int argc, char **argv, struct pdk_args *args, const char **group, struct pdk_err *err)
+int pdk_args_parse(int argc, char **argv, struct pdk_args *args, const char **group,
+        struct pdk_err *err)
 {
     struct parser p = { argc, argv, 1, args };
     size_t room = 1;

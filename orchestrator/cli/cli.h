@@ -32,7 +32,8 @@ struct pdk_option {
 /* What was given for one option, in turn. */
 struct pdk_given {
     const struct pdk_option *option;
-    const char *value; /* NULL for a switch and an optional one without; borrowed from argv */
+    const char *
+            value; /* NULL for a switch and an optional one without; borrowed from argv */
 };
 
 /* A command line taken apart. Strings are borrowed from argv. */
@@ -42,7 +43,7 @@ struct pdk_args {
     size_t given_len;
     const char **words; /* positionals */
     size_t words_len;
-    const char **rest;  /* after `--`; NULL where there was none */
+    const char **rest; /* after `--`; NULL where there was none */
     size_t rest_len;
 };
 
@@ -51,8 +52,8 @@ struct pdk_cli; /* what every command is given: cli_context.h */
 struct pdk_command_row {
     const char *group; /* "mission", "sandbox", …; NULL: top level */
     const char *name;
-    const char *usage;   /* positionals as help shows them; "" for none */
-    const char *summary; /* one line */
+    const char *usage;                /* positionals as help shows them; "" for none */
+    const char *summary;              /* one line */
     const struct pdk_option *options; /* options_len of its own, beside the global ones */
     size_t options_len;
     size_t min_words, max_words;
@@ -64,13 +65,14 @@ void pdk_args_fini(struct pdk_args *args);
 #define PDK_AUTO_ARGS __attribute__((cleanup(pdk_args_fini)))
 
 /* The last value given, or fallback. */
-const char *pdk_args_get(const struct pdk_args *args, const char *name, const char *fallback);
+const char *pdk_args_get(
+        const struct pdk_args *args, const char *name, const char *fallback);
 bool pdk_args_has(const struct pdk_args *args, const char *name);
 /* Every value given for name, in turn: start with *at = 0; NULL at the end. */
 const char *pdk_args_next(const struct pdk_args *args, const char *name, size_t *at);
 /* A whole number from min to max; fallback when it is not given. */
-int pdk_args_int(const struct pdk_args *args, const char *name, int min, int max, int fallback,
-        int *out, struct pdk_err *err);
+int pdk_args_int(const struct pdk_args *args, const char *name, int min, int max,
+        int fallback, int *out, struct pdk_err *err);
 
 /* The table, sorted by group and name. */
 const struct pdk_command_row *pdk_command_table(size_t *len);

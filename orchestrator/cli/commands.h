@@ -6,9 +6,11 @@ struct pdk_cli;
 struct pdk_args;
 
 /* Each returns the process's exit status. */
-int pdk_command_run(struct pdk_cli *cli, const struct pdk_args *args); /* mission and fleet run */
+int pdk_command_run(
+        struct pdk_cli *cli, const struct pdk_args *args); /* mission and fleet run */
 int pdk_command_validate(struct pdk_cli *cli, const struct pdk_args *args);
-int pdk_command_plan(struct pdk_cli *cli, const struct pdk_args *args); /* mission and fleet show */
+int pdk_command_plan(
+        struct pdk_cli *cli, const struct pdk_args *args); /* mission and fleet show */
 int pdk_command_schema(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_verify(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_promote(struct pdk_cli *cli, const struct pdk_args *args);

@@ -33,7 +33,8 @@ int pdk_cli_open_store(struct pdk_cli *cli, struct pdk_err *err)
     if (cli->store)
         return 0;
     if (pdk_cli_open_repo(cli, err) < 0 || pdk_state_root(cli->state, &root, err) < 0 ||
-            pdk_state_open(root, cli->repo->common_dir, cli->repo->root, &cli->paths, err) < 0)
+            pdk_state_open(
+                    root, cli->repo->common_dir, cli->repo->root, &cli->paths, err) < 0)
         return err->code;
     return pdk_store_open(cli->paths.store, 0, &cli->store, err);
 }
@@ -157,6 +158,7 @@ int pdk_run_name_index(const struct pdk_run_name *name, struct pdk_err *err)
 
     if (index >= 1 && index <= INT_MAX && end && !*end)
         return (int)index;
-    (void)pdk_fail(err, PDK_EINVAL, 0, "'%s' names no candidate", text ? text : name->run);
+    (void)pdk_fail(
+            err, PDK_EINVAL, 0, "'%s' names no candidate", text ? text : name->run);
     return pdk_hint(err, "candidates are named c1, c2, …: write %s/c1", name->run);
 }

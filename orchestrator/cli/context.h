@@ -18,7 +18,7 @@ struct pdk_cli {
     const char *dir;   /* -C, or "." */
     const char *state; /* --state, or NULL */
     bool json, quiet, verbose;
-    bool color;        /* stderr may carry colours */
+    bool color; /* stderr may carry colours */
     struct pdk_repo *repo;
     struct pdk_state paths; /* root NULL: not opened */
     struct pdk_store *store;
@@ -29,7 +29,8 @@ void pdk_cli_fini(struct pdk_cli *cli);
 
 /* Each opens what is missing; borrowed, until pdk_cli_fini(). */
 int pdk_cli_open_repo(struct pdk_cli *cli, struct pdk_err *err);
-int pdk_cli_open_store(struct pdk_cli *cli, struct pdk_err *err); /* repo and state as well */
+int pdk_cli_open_store(
+        struct pdk_cli *cli, struct pdk_err *err); /* repo and state as well */
 int pdk_cli_open_vault(struct pdk_cli *cli, struct pdk_err *err); /* the store as well */
 
 /* Reports the failure (stderr, or the JSON envelope on stdout) and returns the exit status. */

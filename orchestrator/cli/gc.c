@@ -47,7 +47,8 @@ static int remove_one(
     return pdk_named_event(cli, row, PDK_EVENT_SANDBOX_RELEASED, body, err);
 }
 
-static void sweep_one(struct pdk_cli *cli, struct sweep *s, const struct pdk_sandbox_row *row)
+static void sweep_one(
+        struct pdk_cli *cli, struct sweep *s, const struct pdk_sandbox_row *row)
 {
     struct pdk_err err = PDK_ERR_INIT;
 
@@ -72,7 +73,8 @@ static void unpin_ended(struct pdk_cli *cli, const struct pdk_run_rows *runs)
 
         if (pin && strcmp(runs->items[i].state, "ended") != 0 &&
                 !pdk_follow_is_live(cli, runs->items[i].id))
-            (void)pdk_repo_unpin(cli->repo, pin, &ignored); /* the next sweep tries again */
+            (void)pdk_repo_unpin(
+                    cli->repo, pin, &ignored); /* the next sweep tries again */
     }
 }
 
@@ -89,7 +91,8 @@ static int print_sweep(struct pdk_cli *cli, struct sweep *s)
         const struct pdk_json *item = pdk_json_at(s->items, i);
 
         printf("%s %s: %s\n", pdk_json_get_str(item, "action", ""),
-                pdk_json_get_str(item, "sandbox", ""), pdk_json_get_str(item, "detail", ""));
+                pdk_json_get_str(item, "sandbox", ""),
+                pdk_json_get_str(item, "detail", ""));
     }
     pdk_cli_say(cli, "%zu sandboxes looked at, %d could not be removed\n", n, s->failed);
     return s->failed ? 4 : 0;

@@ -12,7 +12,7 @@ static void print_options(const struct pdk_option *options, size_t n)
 
         (void)snprintf(left, sizeof(left), "%c%c%c --%s%s%s%s", o->letter ? '-' : ' ',
                 o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name,
-                o->arg == PDK_OPTION_OPTIONAL   ? "[="
+                o->arg == PDK_OPTION_OPTIONAL       ? "[="
                         : o->arg == PDK_OPTION_TEXT ? " "
                                                     : "",
                 o->value ? o->value : "", o->arg == PDK_OPTION_OPTIONAL ? "]" : "");
@@ -42,8 +42,9 @@ static void print_list(const char *group)
 void pdk_help_print(const struct pdk_command_row *row, const char *group)
 {
     if (row) {
-        printf("usage: paddock %s%s%s [options] %s\n\n%s.\n", row->group ? row->group : "",
-                row->group ? " " : "", row->name, row->usage, row->summary);
+        printf("usage: paddock %s%s%s [options] %s\n\n%s.\n",
+                row->group ? row->group : "", row->group ? " " : "", row->name,
+                row->usage, row->summary);
         if (!row->run)
             printf("Not built yet.\n");
         if (row->options_len > 0)

@@ -23,11 +23,13 @@ int pdk_landing_find(const char *name, enum pdk_promote_as *out, struct pdk_err 
         if (strcmp(as_names[i], name) != 0)
             continue;
         if ((enum pdk_promote_as)i == PDK_AS_COMMIT)
-            return pdk_fail(err, PDK_EUNSUPPORTED, 0, "promotion as a commit is not built yet");
+            return pdk_fail(
+                    err, PDK_EUNSUPPORTED, 0, "promotion as a commit is not built yet");
         *out = (enum pdk_promote_as)i;
         return 0;
     }
-    return pdk_fail(err, PDK_EINVAL, 0, "a promotion is as worktree, patch or branch, not '%s'", name);
+    return pdk_fail(err, PDK_EINVAL, 0,
+            "a promotion is as worktree, patch or branch, not '%s'", name);
 }
 
 /* All that a landing works with. */
@@ -72,16 +74,18 @@ static int look_up(struct pdk_cli *cli, struct job *job, struct pdk_err *err)
     const struct pdk_landing *landing = job->landing;
 
     if (pdk_store_run(cli->store, landing->run, &job->run, err) < 0 ||
-            pdk_store_candidate(cli->store, job->run.id, landing->task, landing->candidate,
-                    &job->candidate, err) < 0 ||
+            pdk_store_candidate(cli->store, job->run.id, landing->task,
+                    landing->candidate, &job->candidate, err) < 0 ||
             check_verdict(job, err) < 0)
         return err->code;
     job->base.commit.hex[0] = '\0';
     (void)parse_oid(job->run.base_commit, &job->base.commit); /* none on an unborn HEAD */
     if (!parse_oid(job->run.base_tree, &job->base.tree) ||
             !parse_oid(job->candidate.tree, &job->tree) ||
-            !parse_oid(job->run.seed_tree ? job->run.seed_tree : job->run.base_tree, &job->from))
-        return pdk_fail(err, PDK_ECORRUPT, 0, "run %s has no trees on record", job->run.id);
+            !parse_oid(job->run.seed_tree ? job->run.seed_tree : job->run.base_tree,
+                    &job->from))
+        return pdk_fail(
+                err, PDK_ECORRUPT, 0, "run %s has no trees on record", job->run.id);
     return pdk_id_random(job->id, 16, err);
 }
 
@@ -94,8 +98,9 @@ static int choose_target(struct pdk_cli *cli, struct job *job, struct pdk_err *e
         job->target = strdup(cli->repo->root);
         break;
     case PDK_AS_PATCH:
-        job->target = landing->output ? strdup(landing->output)
-                                      : pdk_strf("%s-c%d.patch", job->run.id, landing->candidate);
+        job->target = landing->output
+                ? strdup(landing->output)
+                : pdk_strf("%s-c%d.patch", job->run.id, landing->candidate);
         break;
     case PDK_AS_BRANCH:
     case PDK_AS_COMMIT:
@@ -145,7 +150,8 @@ static void record_failed(
     struct pdk_err ignored = PDK_ERR_INIT;
 
     (void)pdk_json_set_bytes(body, "detail", why->msg, strlen(why->msg));
-    (void)record(cli, job, PDK_EVENT_PROMOTION_FAILED, body, &ignored); /* the cause is reported */
+    (void)record(cli, job, PDK_EVENT_PROMOTION_FAILED, body,
+            &ignored); /* the cause is reported */
 }
 
 static int record_done(struct pdk_cli *cli, const struct job *job, struct pdk_err *err)
@@ -237,7 +243,8 @@ static int land_recorded(struct pdk_cli *cli, struct job *job, struct pdk_err *e
     return record_done(cli, job, err);
 }
 
-int pdk_landing_do(struct pdk_cli *cli, const struct pdk_landing *landing, struct pdk_err *err)
+int pdk_landing_do(
+        struct pdk_cli *cli, const struct pdk_landing *landing, struct pdk_err *err)
 {
     __attribute__((cleanup(job_fini))) struct job job = { .landing = landing };
 
@@ -252,16 +259,18 @@ int pdk_landing_do(struct pdk_cli *cli, const struct pdk_landing *landing, struc
     return 0;
 }
 
-int pdk_landing_branches(struct pdk_cli *cli, const struct pdk_plan *plan, const char *run,
-        struct pdk_err *err)
+int pdk_landing_branches(struct pdk_cli *cli, const struct pdk_plan *plan,
+        const char *run, struct pdk_err *err)
 {
     struct pdk_task_rows tasks = { NULL, 0 };
     int rc = pdk_store_tasks(cli->store, run, &tasks, err);
 
     (void)plan;
     for (size_t i = 0; rc == 0 && i < tasks.len; i++) {
-        struct pdk_landing landing = { .run = run, .task = tasks.items[i].id,
-            .candidate = (int)tasks.items[i].winner, .as = PDK_AS_BRANCH };
+        struct pdk_landing landing = { .run = run,
+            .task = tasks.items[i].id,
+            .candidate = (int)tasks.items[i].winner,
+            .as = PDK_AS_BRANCH };
 
         if (landing.candidate > 0)
             rc = pdk_landing_do(cli, &landing, err);
@@ -318,12 +327,14 @@ int pdk_command_promote(struct pdk_cli *cli, const struct pdk_args *args)
     struct pdk_err err = PDK_ERR_INIT;
 
     if (pdk_run_name_parse(args->words[0], &name, &err) < 0 ||
-            pdk_landing_find(pdk_args_get(args, "as", "worktree"), &landing.as, &err) < 0 ||
+            pdk_landing_find(pdk_args_get(args, "as", "worktree"), &landing.as, &err) <
+                    0 ||
             pdk_cli_open_store(cli, &err) < 0)
         return pdk_cli_fail(cli, &err);
     landing.run = name.run;
     landing.task = name.task;
-    if (choose_candidate(cli, &name, &landing, &err) < 0 || pdk_landing_do(cli, &landing, &err) < 0)
+    if (choose_candidate(cli, &name, &landing, &err) < 0 ||
+            pdk_landing_do(cli, &landing, &err) < 0)
         return pdk_cli_fail(cli, &err);
     return print_landing(cli, &landing);
 }

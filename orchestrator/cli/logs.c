@@ -75,17 +75,20 @@ static bool wanted(const char *name, const char *stage)
 
     if (!pdk_ends_with(name, ".stdout") && !pdk_ends_with(name, ".stderr"))
         return false;
-    return !stage || (strncmp(name, stage, len) == 0 && (name[len] == '.' || name[len] == '-'));
+    return !stage ||
+            (strncmp(name, stage, len) == 0 && (name[len] == '.' || name[len] == '-'));
 }
 
-static int find_files(struct tails *t, const char *dir, const char *stage, struct pdk_err *err)
+static int find_files(
+        struct tails *t, const char *dir, const char *stage, struct pdk_err *err)
 {
     PDK_AUTO_DIR DIR *d = opendir(dir);
     PDK_AUTO_STRV struct pdk_strv names = PDK_STRV_INIT;
     const struct dirent *entry;
 
     if (!d)
-        return errno == ENOENT ? 0 : pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", dir);
+        return errno == ENOENT ? 0
+                               : pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", dir);
     while ((entry = readdir(d)))
         if (wanted(entry->d_name, stage))
             pdk_strv_add(&names, entry->d_name);
@@ -106,7 +109,9 @@ static int print_new(struct tails *t, struct tail *tail, struct pdk_err *err)
     ssize_t n;
 
     if (fd < 0)
-        return errno == ENOENT ? 0 : pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", tail->path);
+        return errno == ENOENT
+                ? 0
+                : pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", tail->path);
     while ((n = pread(fd, chunk, sizeof(chunk), tail->at)) > 0) {
         if (t->last != tail->path)
             printf("==> %s <==\n", pdk_path_basename(tail->path));
@@ -118,7 +123,8 @@ static int print_new(struct tails *t, struct tail *tail, struct pdk_err *err)
     return n < 0 ? pdk_fail(err, PDK_EIO, errno, "cannot read '%s'", tail->path) : 0;
 }
 
-static int print_all(struct tails *t, const char *dir, const char *stage, struct pdk_err *err)
+static int print_all(
+        struct tails *t, const char *dir, const char *stage, struct pdk_err *err)
 {
     if (find_files(t, dir, stage, err) < 0)
         return err->code;
@@ -141,8 +147,8 @@ static int logs_dir(struct pdk_cli *cli, const struct pdk_run_row *run,
     if (index < 0 ||
             pdk_store_candidate(cli->store, run->id, name->task, index, &row, err) < 0)
         return err->code;
-    attempt = pdk_strf("%s%s%s.c%d.a%lld", run->id, fleet ? "." : "", fleet ? row.task : "", index,
-            (long long)row.attempt);
+    attempt = pdk_strf("%s%s%s.c%d.a%lld", run->id, fleet ? "." : "",
+            fleet ? row.task : "", index, (long long)row.attempt);
     *out = attempt ? pdk_path_join(cli->paths.logs, attempt) : NULL;
     return *out ? 0 : pdk_fail_nomem(err);
 }
@@ -157,7 +163,8 @@ int pdk_command_logs(struct pdk_cli *cli, const struct pdk_args *args)
     bool live = pdk_args_has(args, "follow");
     int rc;
 
-    if (pdk_run_name_parse(args->words[0], &name, &err) < 0 || pdk_cli_open_store(cli, &err) < 0 ||
+    if (pdk_run_name_parse(args->words[0], &name, &err) < 0 ||
+            pdk_cli_open_store(cli, &err) < 0 ||
             pdk_store_run(cli->store, name.run, &row, &err) < 0 ||
             logs_dir(cli, &row, &name, &dir, &err) < 0)
         return pdk_cli_fail(cli, &err);

@@ -33,7 +33,8 @@ struct pdk_progress {
     size_t drawn; /* lines on the screen */
 };
 
-int pdk_progress_new(size_t n, bool live, bool quiet, struct pdk_progress **out, struct pdk_err *err)
+int pdk_progress_new(
+        size_t n, bool live, bool quiet, struct pdk_progress **out, struct pdk_err *err)
 {
     struct pdk_progress *p = calloc(1, sizeof(*p));
 
@@ -74,7 +75,8 @@ static void screen_size(size_t *columns, size_t *rows)
 static void put(const struct pdk_buf *text)
 {
     if (!text->failed && text->len > 0)
-        (void)!write(STDERR_FILENO, text->data, text->len); /* an eye that is gone is no failure */
+        (void)!write(STDERR_FILENO, text->data,
+                text->len); /* an eye that is gone is no failure */
 }
 
 static void add_elapsed(struct pdk_buf *out, const struct row *row, int64_t now_ms)
@@ -82,20 +84,23 @@ static void add_elapsed(struct pdk_buf *out, const struct row *row, int64_t now_
     char elapsed[24] = "";
 
     if (row->started_ms > 0)
-        pdk_duration_format((row->ended_ms > 0 ? row->ended_ms : now_ms) - row->started_ms, elapsed,
+        pdk_duration_format(
+                (row->ended_ms > 0 ? row->ended_ms : now_ms) - row->started_ms, elapsed,
                 sizeof(elapsed));
     pdk_buf_addf(out, " %8s", elapsed);
 }
 
 /* One line of the table, never wider than the screen. */
-static void add_row(struct pdk_buf *out, const struct row *row, size_t columns, int64_t now_ms)
+static void add_row(
+        struct pdk_buf *out, const struct row *row, size_t columns, int64_t now_ms)
 {
     PDK_AUTO_BUF struct pdk_buf last = PDK_BUF_INIT;
     size_t room = columns > LINE_START + 1 ? columns - LINE_START - 1 : 0;
     size_t len = row->line_len < room ? row->line_len : room;
 
     pdk_utf8_printable(row->line, len, &last);
-    pdk_buf_addf(out, "%-14.14s %-13.13s", row->name ? row->name : "", row->state ? row->state : "");
+    pdk_buf_addf(out, "%-14.14s %-13.13s", row->name ? row->name : "",
+            row->state ? row->state : "");
     add_elapsed(out, row, now_ms);
     pdk_buf_addf(out, "  %-9.9s ", row->verdict[0] ? row->verdict : row->stage);
     pdk_buf_add(out, pdk_buf_str(&last), last.len < room ? last.len : room);
@@ -146,7 +151,8 @@ static void progress_on_change(const struct pdk_candidate_view *view, void *user
     row->started_ms = view->started_ms;
     row->ended_ms = view->ended_ms;
     (void)snprintf(row->stage, sizeof(row->stage), "%s", view->stage);
-    (void)snprintf(row->verdict, sizeof(row->verdict), "%s", view->verdict ? view->verdict : "");
+    (void)snprintf(
+            row->verdict, sizeof(row->verdict), "%s", view->verdict ? view->verdict : "");
     p->dirty = true;
     if (!p->live)
         say_change(view);

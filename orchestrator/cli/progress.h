@@ -14,7 +14,8 @@ struct pdk_err;
 struct pdk_progress; /* opaque, heap */
 
 /* For n candidates. live: a table that is redrawn; quiet: nothing at all. */
-int pdk_progress_new(size_t n, bool live, bool quiet, struct pdk_progress **out, struct pdk_err *err);
+int pdk_progress_new(
+        size_t n, bool live, bool quiet, struct pdk_progress **out, struct pdk_err *err);
 void pdk_progress_free(struct pdk_progress *p);
 /* Fills the listener's functions but on_event, and its user. */
 void pdk_progress_listen(struct pdk_progress *p, struct pdk_engine_listener *listener);

@@ -32,8 +32,8 @@ static void print_run(const struct pdk_run_row *row)
     char created[32];
 
     pdk_clock_format(row->created_ms, created, sizeof(created));
-    printf("%-28s %-8s %-20s %-9s %-8s %s\n", row->id, row->kind, row->mission, row->state,
-            row->verdict ? row->verdict : "-", created);
+    printf("%-28s %-8s %-20s %-9s %-8s %s\n", row->id, row->kind, row->mission,
+            row->state, row->verdict ? row->verdict : "-", created);
 }
 
 int pdk_command_runs(struct pdk_cli *cli, const struct pdk_args *args)
@@ -43,7 +43,8 @@ int pdk_command_runs(struct pdk_cli *cli, const struct pdk_args *args)
     struct pdk_json *items;
 
     (void)args;
-    if (pdk_cli_open_store(cli, &err) < 0 || pdk_store_runs(cli->store, 0, &rows, &err) < 0)
+    if (pdk_cli_open_store(cli, &err) < 0 ||
+            pdk_store_runs(cli->store, 0, &rows, &err) < 0)
         return pdk_cli_fail(cli, &err);
     if (!cli->json) {
         for (size_t i = 0; i < rows.len; i++)
@@ -83,7 +84,8 @@ int pdk_command_show(struct pdk_cli *cli, const struct pdk_args *args)
     PDK_AUTO_JSON struct pdk_json *doc = NULL;
     struct pdk_err err = PDK_ERR_INIT;
 
-    if (pdk_run_name_parse(args->words[0], &name, &err) < 0 || pdk_cli_open_store(cli, &err) < 0 ||
+    if (pdk_run_name_parse(args->words[0], &name, &err) < 0 ||
+            pdk_cli_open_store(cli, &err) < 0 ||
             pdk_store_run(cli->store, name.run, &row, &err) < 0 ||
             pdk_render_run(cli->store, row.id, &doc, &err) < 0)
         return pdk_cli_fail(cli, &err);

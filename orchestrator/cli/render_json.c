@@ -15,7 +15,8 @@ struct fold {
     bool failed;
 };
 
-static void copy(struct pdk_json *to, const char *as, const struct pdk_json *from, const char *key)
+static void copy(
+        struct pdk_json *to, const char *as, const struct pdk_json *from, const char *key)
 {
     struct pdk_json *value = pdk_json_get(from, key);
 
@@ -160,13 +161,16 @@ static void take_command(struct pdk_json *c, const struct pdk_json *body)
     int64_t signal = pdk_json_get_int(body, "signal", 0);
 
     (void)pdk_json_set_int(c, "leaked_processes",
-            pdk_json_get_int(c, "leaked_processes", 0) + pdk_json_get_int(body, "leaked", 0));
+            pdk_json_get_int(c, "leaked_processes", 0) +
+                    pdk_json_get_int(body, "leaked", 0));
     if (strcmp(pdk_json_get_str(body, "stage", ""), "mission") != 0)
         return;
     mission = pdk_json_object();
     copy(mission, "exit_code", body, "exit_code");
-    (void)pdk_json_set(mission, "signal", signal ? pdk_json_int(signal) : pdk_json_null());
-    (void)pdk_json_set_bool(mission, "timed_out", pdk_json_get_bool(body, "timed_out", false));
+    (void)pdk_json_set(
+            mission, "signal", signal ? pdk_json_int(signal) : pdk_json_null());
+    (void)pdk_json_set_bool(
+            mission, "timed_out", pdk_json_get_bool(body, "timed_out", false));
     copy(mission, "duration_ms", body, "duration_ms");
     copy(mission, "stragglers", body, "stragglers");
     copy(mission, "stdout_bytes", body, "out_bytes");
@@ -196,7 +200,8 @@ static void take_check(struct pdk_json *c, const struct pdk_json *body)
     (void)pdk_json_set(check, "score", pdk_json_null());
     (void)pdk_json_append(pdk_json_get(c, "checks"), check);
     (void)pdk_json_set_int(c, "leaked_processes",
-            pdk_json_get_int(c, "leaked_processes", 0) + pdk_json_get_int(body, "leaked", 0));
+            pdk_json_get_int(c, "leaked_processes", 0) +
+                    pdk_json_get_int(body, "leaked", 0));
 }
 
 /* Where the mission ran; a kept working copy has a path that is there. */
@@ -273,7 +278,8 @@ static int take_event(const struct pdk_event *event, void *user)
         take_run_ended(f, event);
     else if (event->type == PDK_EVENT_TASK_PLANNED)
         take_task_planned(f, event);
-    else if (event->type == PDK_EVENT_PROMOTION_INTENT || event->type == PDK_EVENT_PROMOTION_DONE ||
+    else if (event->type == PDK_EVENT_PROMOTION_INTENT ||
+            event->type == PDK_EVENT_PROMOTION_DONE ||
             event->type == PDK_EVENT_PROMOTION_FAILED)
         take_promotion(f, event);
     else if (task && event->type == PDK_EVENT_TASK_JUDGED)
@@ -285,8 +291,8 @@ static int take_event(const struct pdk_event *event, void *user)
     return 0;
 }
 
-int pdk_render_run(
-        struct pdk_store *store, const char *run, struct pdk_json **out, struct pdk_err *err)
+int pdk_render_run(struct pdk_store *store, const char *run, struct pdk_json **out,
+        struct pdk_err *err)
 {
     PDK_AUTO_JSON struct pdk_json *doc = pdk_json_object();
     PDK_AUTO_JSON struct pdk_json *tasks = pdk_json_array();

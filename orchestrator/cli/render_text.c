@@ -17,7 +17,8 @@ static void print_clean(const char *text)
     fputs(pdk_buf_str(&clean), stdout);
 }
 
-static const char *text_or(const struct pdk_json *v, const char *key, const char *fallback)
+static const char *text_or(
+        const struct pdk_json *v, const char *key, const char *fallback)
 {
     return pdk_json_get_str(v, key, fallback);
 }
@@ -32,11 +33,14 @@ static void print_checks(const struct pdk_json *candidate)
 
         printf("%s", i > 0 ? ", " : "");
         print_clean(text_or(check, "name", "?"));
-        printf(" %s%s", strcmp(text_or(check, "severity", ""), "warn") == 0 ? "warn:" : "", verdict);
+        printf(" %s%s",
+                strcmp(text_or(check, "severity", ""), "warn") == 0 ? "warn:" : "",
+                verdict);
     }
 }
 
-static void print_candidate(const struct pdk_json *c, const char *prefix, const char *winner)
+static void print_candidate(
+        const struct pdk_json *c, const char *prefix, const char *winner)
 {
     char name[64], elapsed[24], change[48];
     const char *id = text_or(c, "id", "?"), *reason = text_or(c, "reason", NULL);
@@ -108,7 +112,8 @@ void pdk_render_text(const struct pdk_json *doc)
     const struct pdk_json *tasks = pdk_json_get(doc, "tasks");
     char elapsed[24];
 
-    pdk_duration_format(pdk_json_get_int(doc, "duration_ms", 0), elapsed, sizeof(elapsed));
+    pdk_duration_format(
+            pdk_json_get_int(doc, "duration_ms", 0), elapsed, sizeof(elapsed));
     printf("run %s (%s)  base %.12s\n", text_or(doc, "run", "?"), text_or(doc, "id", "?"),
             text_or(pdk_json_get(doc, "base"), "commit", "none"));
     print_candidates(doc, "");
@@ -119,7 +124,8 @@ void pdk_render_text(const struct pdk_json *doc)
         printf(" (%s)", text_or(doc, "reason", ""));
     if (text_or(doc, "winner", NULL))
         printf("  winner: %s", text_or(doc, "winner", ""));
-    printf("  peak %lld of %lld, %s\n", (long long)pdk_json_get_int(doc, "peak_concurrent", 0),
+    printf("  peak %lld of %lld, %s\n",
+            (long long)pdk_json_get_int(doc, "peak_concurrent", 0),
             (long long)pdk_json_get_int(doc, "max_concurrent", 0), elapsed);
     print_promotion(doc);
 }

@@ -18,7 +18,8 @@
 #include "orchestrator/engine/engine.h"
 #include "sandbox/agent_path.h"
 
-static int choose_keep(const struct pdk_args *args, struct pdk_plan *plan, struct pdk_err *err)
+static int choose_keep(
+        const struct pdk_args *args, struct pdk_plan *plan, struct pdk_err *err)
 {
     static const char *const names[] = { "winner", "all", "failed", "none" };
     const char *keep = pdk_args_get(args, "keep", "none");
@@ -40,13 +41,14 @@ static int choose_promotion(
     if (!pdk_args_has(args, "promote"))
         return 0;
     if (plan->kind == PDK_PLAN_FLEET)
-        return pdk_fail(err, PDK_EINVAL, 0, "--promote is for missions; a fleet has 'land'");
+        return pdk_fail(
+                err, PDK_EINVAL, 0, "--promote is for missions; a fleet has 'land'");
     plan->policy = PDK_POLICY_AUTO_ON_PASS;
     return as ? pdk_landing_find(as, &plan->promote_as, err) : 0;
 }
 
-static int choose_run_id(
-        struct pdk_cli *cli, const struct pdk_args *args, char out[129], struct pdk_err *err)
+static int choose_run_id(struct pdk_cli *cli, const struct pdk_args *args, char out[129],
+        struct pdk_err *err)
 {
     PDK_AUTO_RUN_ROW struct pdk_run_row row = { 0 };
     const char *given = pdk_args_get(args, "run-id", NULL);
@@ -56,10 +58,12 @@ static int choose_run_id(
         return pdk_id_run(out, err);
     if (!pdk_path_is_id(given) || strlen(given) > 64) {
         (void)pdk_fail(err, PDK_EINVAL, 0, "'%.80s' is no run id", given);
-        return pdk_hint(err, "at most 64 letters, digits, '.', '_' and '-', the first a letter or "
-                             "digit");
+        return pdk_hint(err,
+                "at most 64 letters, digits, '.', '_' and '-', the first a letter or "
+                "digit");
     }
-    if (pdk_store_run(cli->store, given, &row, &ignored) == 0 && strcmp(row.id, given) == 0)
+    if (pdk_store_run(cli->store, given, &row, &ignored) == 0 &&
+            strcmp(row.id, given) == 0)
         return pdk_fail(err, PDK_ECONFLICT, 0, "there is a run '%s' already", given);
     (void)snprintf(out, 129, "%s", given);
     return 0;
@@ -74,8 +78,9 @@ static void say_dirty(const struct pdk_cli *cli, const struct pdk_plan *plan)
     if (plan->seed == PDK_SEED_WORKTREE || cli->quiet ||
             pdk_repo_count_dirty(cli->repo, &dirty, &ignored) < 0 || dirty == 0)
         return;
-    pdk_cli_say(cli, "note: %d uncommitted changes are not in the sandboxes (--seed worktree takes "
-                     "them along)\n",
+    pdk_cli_say(cli,
+            "note: %d uncommitted changes are not in the sandboxes (--seed worktree takes "
+            "them along)\n",
             dirty);
 }
 
@@ -95,12 +100,14 @@ static void print_event(const struct pdk_event *event, void *user)
 }
 
 /* Runs the engine with an eye on stderr. */
-static int drive(struct pdk_cli *cli, const struct pdk_args *args, struct pdk_engine_spec *spec,
-        struct pdk_engine_result *result, struct pdk_err *err)
+static int drive(struct pdk_cli *cli, const struct pdk_args *args,
+        struct pdk_engine_spec *spec, struct pdk_engine_result *result,
+        struct pdk_err *err)
 {
     struct pdk_progress *progress = NULL;
     bool live = isatty(STDERR_FILENO) == 1 && cli->color;
-    int rc = pdk_progress_new(count_candidates(spec->plan), live, cli->quiet, &progress, err);
+    int rc = pdk_progress_new(
+            count_candidates(spec->plan), live, cli->quiet, &progress, err);
 
     if (rc < 0)
         return rc;
@@ -149,14 +156,17 @@ static int land(struct pdk_cli *cli, const struct pdk_plan *plan, const char *ru
     struct pdk_landing landing = { .run = run, .as = plan->promote_as };
 
     if (plan->kind == PDK_PLAN_FLEET)
-        return plan->land == PDK_LAND_BRANCHES ? pdk_landing_branches(cli, plan, run, err) : 0;
-    if (plan->policy != PDK_POLICY_AUTO_ON_PASS || result->winner == 0 || result->signal != 0)
+        return plan->land == PDK_LAND_BRANCHES ? pdk_landing_branches(cli, plan, run, err)
+                                               : 0;
+    if (plan->policy != PDK_POLICY_AUTO_ON_PASS || result->winner == 0 ||
+            result->signal != 0)
         return 0;
     landing.candidate = result->winner;
     return pdk_landing_do(cli, &landing, err);
 }
 
-static int carry_out(struct pdk_cli *cli, const struct pdk_args *args, struct pdk_plan *plan)
+static int carry_out(
+        struct pdk_cli *cli, const struct pdk_args *args, struct pdk_plan *plan)
 {
     PDK_AUTO_FREE char *agent = NULL;
     PDK_AUTO_JSON struct pdk_json *json = pdk_plan_json(plan);
@@ -169,7 +179,8 @@ static int carry_out(struct pdk_cli *cli, const struct pdk_args *args, struct pd
 
     if (pdk_plan_require_built(plan, &err) < 0 || choose_keep(args, plan, &err) < 0 ||
             choose_promotion(args, plan, &err) < 0 || pdk_agent_path(&agent, &err) < 0 ||
-            pdk_cli_open_store(cli, &err) < 0 || choose_run_id(cli, args, run, &err) < 0 ||
+            pdk_cli_open_store(cli, &err) < 0 ||
+            choose_run_id(cli, args, run, &err) < 0 ||
             pdk_state_lock_run(&cli->paths, run, &lock, &err) < 0)
         return pdk_cli_fail(cli, &err);
     say_dirty(cli, plan);
@@ -202,12 +213,14 @@ int pdk_command_run(struct pdk_cli *cli, const struct pdk_args *args)
 
     if (!path && !pdk_args_has(args, "cmd")) {
         (void)pdk_fail(&err, PDK_EINVAL, 0, "neither a mission file nor --cmd");
-        (void)pdk_hint(&err, "paddock mission run --cmd './fix.sh' --check 'make test' -n 4");
+        (void)pdk_hint(
+                &err, "paddock mission run --cmd './fix.sh' --check 'make test' -n 4");
         return pdk_cli_fail(cli, &err);
     }
     status = pdk_cli_load_plan(cli, args, path, &plan);
-    if (status == 0 && args->row->group && strcmp(args->row->group,
-                                     plan->kind == PDK_PLAN_FLEET ? "fleet" : "mission") != 0) {
+    if (status == 0 && args->row->group &&
+            strcmp(args->row->group,
+                    plan->kind == PDK_PLAN_FLEET ? "fleet" : "mission") != 0) {
         (void)pdk_fail(&err, PDK_EINVAL, 0, "'%s' is no %s", path, args->row->group);
         (void)pdk_hint(&err, "'paddock run %s' takes either", path);
         return pdk_cli_fail(cli, &err);

@@ -27,8 +27,8 @@ static char *copy_text(const char *text, bool *failed)
     return made;
 }
 
-int pdk_named_record(
-        const struct pdk_sandbox_row *row, struct pdk_sandbox_record *out, struct pdk_err *err)
+int pdk_named_record(const struct pdk_sandbox_row *row, struct pdk_sandbox_record *out,
+        struct pdk_err *err)
 {
     bool failed = false;
 
@@ -60,7 +60,8 @@ static int none_such(struct pdk_cli *cli, const char *name, struct pdk_err *err)
     struct pdk_err ignored = PDK_ERR_INIT;
 
     (void)pdk_fail(err, PDK_ENOTFOUND, 0, "there is no sandbox '%s'", name);
-    if (pdk_store_sandboxes(cli->store, PDK_SANDBOXES_NAMED, &rows, &ignored) < 0 || rows.len == 0)
+    if (pdk_store_sandboxes(cli->store, PDK_SANDBOXES_NAMED, &rows, &ignored) < 0 ||
+            rows.len == 0)
         return pdk_hint(err, "'paddock sandbox create %s' makes it", name);
     for (size_t i = 0; i < rows.len && i < 8; i++)
         pdk_buf_addf(&names, "%s%s", i > 0 ? ", " : "", rows.items[i].id);
@@ -80,15 +81,16 @@ int pdk_named_find(
     return rc < 0 ? rc : pdk_named_record(&out->row, &out->record, err);
 }
 
-int pdk_named_open(struct pdk_cli *cli, const struct pdk_named *named, struct pdk_sandbox **out,
-        struct pdk_err *err)
+int pdk_named_open(struct pdk_cli *cli, const struct pdk_named *named,
+        struct pdk_sandbox **out, struct pdk_err *err)
 {
     int rc = pdk_sandbox_open(
             &named->record, cli->repo, cli->paths.registry_lock, out, err);
 
     if (rc == PDK_ENOTFOUND)
-        (void)pdk_hint(err, "its working copy is gone; 'paddock sandbox discard %s --force' removes "
-                            "what is left of it",
+        (void)pdk_hint(err,
+                "its working copy is gone; 'paddock sandbox discard %s --force' removes "
+                "what is left of it",
                 named->row.id);
     return rc;
 }

@@ -41,7 +41,8 @@ static void exec_on_output(int fd, const char *data, size_t len, void *user)
     struct pdk_err err = PDK_ERR_INIT;
 
     /* A reader that went away ends the command like an interrupt. */
-    if (pdk_fs_write_fd(fd == 2 ? STDERR_FILENO : STDOUT_FILENO, data, len, &err) < 0 && e->call)
+    if (pdk_fs_write_fd(fd == 2 ? STDERR_FILENO : STDOUT_FILENO, data, len, &err) < 0 &&
+            e->call)
         pdk_client_cancel(e->client, e->call, false);
 }
 
@@ -59,7 +60,8 @@ static void exec_on_end(
     pdk_client_close(e->client);
 }
 
-static void exec_on_ready(struct pdk_client *client, const struct pdk_json *descriptor, void *user)
+static void exec_on_ready(
+        struct pdk_client *client, const struct pdk_json *descriptor, void *user)
 {
     static const struct pdk_exec_handlers handlers = { exec_on_output, exec_on_end };
     struct execution *e = user;
@@ -69,7 +71,8 @@ static void exec_on_ready(struct pdk_client *client, const struct pdk_json *desc
         pdk_client_close(client);
 }
 
-static void exec_on_closed(struct pdk_client *client, const struct pdk_err *why, void *user)
+static void exec_on_closed(
+        struct pdk_client *client, const struct pdk_err *why, void *user)
 {
     struct execution *e = user;
 
@@ -93,10 +96,11 @@ static void exec_on_signal(uv_signal_t *handle, int signum)
         pdk_client_kill(e->client);
 }
 
-static int fill_request(
-        const struct pdk_args *args, const char *root, struct execution *e, struct pdk_err *err)
+static int fill_request(const struct pdk_args *args, const char *root,
+        struct execution *e, struct pdk_err *err)
 {
-    const char *timeout = pdk_args_get(args, "timeout", NULL), *cwd = pdk_args_get(args, "cwd", NULL);
+    const char *timeout = pdk_args_get(args, "timeout", NULL),
+               *cwd = pdk_args_get(args, "cwd", NULL);
 
     e->request.graces = (struct pdk_graces)PDK_GRACES_DEFAULT;
     if (timeout && pdk_duration_parse(timeout, &e->request.timeout_ms, err) < 0)
@@ -112,7 +116,8 @@ static int fill_request(
     return pdk_strv_ok(&e->request.env, err);
 }
 
-static int run_loop(struct execution *e, const char *agent, const char *root, struct pdk_err *err)
+static int run_loop(
+        struct execution *e, const char *agent, const char *root, struct pdk_err *err)
 {
     static const struct pdk_client_handlers handlers = { exec_on_ready, exec_on_closed };
     const char *argv[] = { agent, "--root", root, NULL };
@@ -151,11 +156,13 @@ static int not_started(const struct pdk_cli *cli, const struct pdk_args *args,
                                              : "cannot start '%s'",
             args->rest[0]);
     (void)pdk_cli_fail(cli, &err);
-    return result->start == PDK_EXEC_NO_COMMAND && result->start_errno == ENOENT ? EXIT_NOT_FOUND
-                                                                                : EXIT_NOT_STARTED;
+    return result->start == PDK_EXEC_NO_COMMAND && result->start_errno == ENOENT
+            ? EXIT_NOT_FOUND
+            : EXIT_NOT_STARTED;
 }
 
-static int exit_of(const struct pdk_cli *cli, const struct pdk_args *args, const struct execution *e)
+static int exit_of(
+        const struct pdk_cli *cli, const struct pdk_args *args, const struct execution *e)
 {
     if (!e->ended) {
         (void)pdk_cli_fail(cli, &e->why);
@@ -166,7 +173,8 @@ static int exit_of(const struct pdk_cli *cli, const struct pdk_args *args, const
     if (e->result.timed_out)
         pdk_cli_say(cli, "paddock: the command was ended by its timeout\n");
     if (e->result.leaked > 0)
-        pdk_cli_say(cli, "paddock: %d of its processes could not be ended\n", e->result.leaked);
+        pdk_cli_say(cli, "paddock: %d of its processes could not be ended\n",
+                e->result.leaked);
     if (e->result.timed_out)
         return 124;
     return e->result.signal ? 128 + e->result.signal : e->result.exit_code;

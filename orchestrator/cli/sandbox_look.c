@@ -44,8 +44,8 @@ static struct pdk_json *changes_json(const struct pdk_dirt *dirt)
     return changes;
 }
 
-static int collect(struct pdk_cli *cli, const struct pdk_named *named, struct pdk_dirt *out,
-        struct pdk_err *err)
+static int collect(struct pdk_cli *cli, const struct pdk_named *named,
+        struct pdk_dirt *out, struct pdk_err *err)
 {
     PDK_AUTO_SANDBOX struct pdk_sandbox *sb = NULL;
 
@@ -55,7 +55,8 @@ static int collect(struct pdk_cli *cli, const struct pdk_named *named, struct pd
 }
 
 /* Adds dirt where the working copy is there; a vanished one says so. */
-static void add_state(struct pdk_cli *cli, struct pdk_json *item, const struct pdk_named *named)
+static void add_state(
+        struct pdk_cli *cli, struct pdk_json *item, const struct pdk_named *named)
 {
     PDK_AUTO_DIRT struct pdk_dirt dirt = { NULL, 0 };
     struct pdk_err err = PDK_ERR_INIT;
@@ -67,7 +68,8 @@ static void add_state(struct pdk_cli *cli, struct pdk_json *item, const struct p
         (void)pdk_json_set(item, "changes", changes_json(&dirt));
         return;
     }
-    (void)pdk_json_set_str(item, "status", err.code == PDK_ENOTFOUND ? "lost" : "unreadable");
+    (void)pdk_json_set_str(
+            item, "status", err.code == PDK_ENOTFOUND ? "lost" : "unreadable");
     (void)pdk_json_set(item, "dirty", pdk_json_null());
     (void)pdk_json_set(item, "changes", pdk_json_array());
     (void)pdk_json_set_bytes(item, "problem", err.msg, strlen(err.msg));
@@ -80,8 +82,8 @@ static void print_item(const struct pdk_json *item)
             pdk_json_get_str(item, "path", ""));
 }
 
-static int add_items(struct pdk_cli *cli, enum pdk_sandbox_filter filter, struct pdk_json *items,
-        struct pdk_err *err)
+static int add_items(struct pdk_cli *cli, enum pdk_sandbox_filter filter,
+        struct pdk_json *items, struct pdk_err *err)
 {
     PDK_AUTO_SANDBOX_ROWS struct pdk_sandbox_rows rows = { NULL, 0 };
 
@@ -151,8 +153,8 @@ int pdk_command_sandbox_status(struct pdk_cli *cli, const struct pdk_args *args)
 
 /* ---- diffs */
 
-static int print_stat(struct pdk_cli *cli, const struct pdk_oid *from, const struct pdk_oid *to,
-        struct pdk_err *err)
+static int print_stat(struct pdk_cli *cli, const struct pdk_oid *from,
+        const struct pdk_oid *to, struct pdk_err *err)
 {
     PDK_AUTO_DIFF struct pdk_diff diff = { 0 };
     PDK_AUTO_JSON struct pdk_json *items = pdk_json_array();
@@ -182,8 +184,8 @@ static int print_stat(struct pdk_cli *cli, const struct pdk_oid *from, const str
 }
 
 /* The patch, exact bytes, to stdout or into a file. */
-static int put_patch(struct pdk_cli *cli, const struct pdk_oid *from, const struct pdk_oid *to,
-        const char *file, struct pdk_err *err)
+static int put_patch(struct pdk_cli *cli, const struct pdk_oid *from,
+        const struct pdk_oid *to, const char *file, struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf patch = PDK_BUF_INIT;
 
@@ -202,7 +204,8 @@ static int sandbox_trees(struct pdk_cli *cli, const char *name, struct pdk_named
     PDK_AUTO_SANDBOX struct pdk_sandbox *sb = NULL;
     PDK_AUTO_CAPTURE struct pdk_capture capture = { 0 };
 
-    if (pdk_named_find(cli, name, named, err) < 0 || pdk_named_open(cli, named, &sb, err) < 0 ||
+    if (pdk_named_find(cli, name, named, err) < 0 ||
+            pdk_named_open(cli, named, &sb, err) < 0 ||
             pdk_sandbox_capture(sb, cli->vault, &capture, err) < 0)
         return err->code;
     for (size_t i = 0; i < capture.warnings.len; i++)
@@ -221,7 +224,8 @@ static int sandbox_patch(struct pdk_cli *cli, const struct pdk_args *args)
     if (rc == 0 && pdk_args_has(args, "stat"))
         rc = print_stat(cli, &named.record.tree, &to, &err);
     else if (rc == 0)
-        rc = put_patch(cli, &named.record.tree, &to, pdk_args_get(args, "output", NULL), &err);
+        rc = put_patch(
+                cli, &named.record.tree, &to, pdk_args_get(args, "output", NULL), &err);
     return rc < 0 ? pdk_cli_fail(cli, &err) : 0;
 }
 

@@ -37,7 +37,8 @@ static int check_name(struct pdk_cli *cli, const char *id, struct pdk_err *err)
 
     if (!pdk_path_is_id(id)) {
         (void)pdk_fail(err, PDK_EINVAL, 0, "'%s' is no name for a sandbox", id);
-        return pdk_hint(err, "letters, digits, '.', '_' and '-', the first a letter or digit");
+        return pdk_hint(
+                err, "letters, digits, '.', '_' and '-', the first a letter or digit");
     }
     if (pdk_store_sandbox(cli->store, id, &row, &ignored) < 0 || strcmp(row.id, id) != 0)
         return 0;
@@ -51,7 +52,8 @@ static int choose_tree(struct pdk_cli *cli, const struct pdk_args *args, struct 
 {
     const char *seed = pdk_args_get(args, "seed", "head");
 
-    if (pdk_repo_resolve(cli->repo, pdk_args_get(args, "base", "HEAD"), &m->base, err) < 0)
+    if (pdk_repo_resolve(cli->repo, pdk_args_get(args, "base", "HEAD"), &m->base, err) <
+            0)
         return err->code;
     m->tree = m->base.tree;
     if (strcmp(seed, "head") == 0)
@@ -61,15 +63,16 @@ static int choose_tree(struct pdk_cli *cli, const struct pdk_args *args, struct 
     return pdk_repo_snapshot(cli->repo, cli->vault, &m->base, &m->tree, err);
 }
 
-static int plan_sandbox(struct pdk_cli *cli, const struct pdk_args *args, struct making *m,
-        struct pdk_err *err)
+static int plan_sandbox(struct pdk_cli *cli, const struct pdk_args *args,
+        struct making *m, struct pdk_err *err)
 {
     const char *pattern;
     size_t at = 0;
 
     m->id = args->words[0];
     if (pdk_cli_open_vault(cli, err) < 0 || check_name(cli, m->id, err) < 0 ||
-            pdk_backend_find(pdk_args_get(args, "backend", "git-worktree"), &m->be, err) < 0 ||
+            pdk_backend_find(pdk_args_get(args, "backend", "git-worktree"), &m->be, err) <
+                    0 ||
             choose_tree(cli, args, m, err) < 0)
         return err->code;
     m->dir = pdk_path_join(cli->paths.sandboxes, m->id);
@@ -116,7 +119,8 @@ static int record_id(struct pdk_cli *cli, const struct pdk_sandbox_row *row, int
     return pdk_named_event(cli, row, type, body, err);
 }
 
-static int make(struct pdk_cli *cli, struct making *m, struct pdk_sandbox **out, struct pdk_err *err)
+static int make(struct pdk_cli *cli, struct making *m, struct pdk_sandbox **out,
+        struct pdk_err *err)
 {
     struct pdk_sandbox_spec spec = {
         .id = m->id,
@@ -131,7 +135,8 @@ static int make(struct pdk_cli *cli, struct making *m, struct pdk_sandbox **out,
     };
     struct pdk_err ignored = PDK_ERR_INIT;
 
-    if (m->base.commit.hex[0] && pdk_repo_pin(cli->repo, m->pin, &m->base.commit, err) < 0)
+    if (m->base.commit.hex[0] &&
+            pdk_repo_pin(cli->repo, m->pin, &m->base.commit, err) < 0)
         return err->code;
     if (pdk_sandbox_materialize(m->be, &spec, out, &m->warnings, err) == 0)
         return 0;
@@ -140,7 +145,8 @@ static int make(struct pdk_cli *cli, struct making *m, struct pdk_sandbox **out,
     return err->code;
 }
 
-static int print_made(const struct pdk_cli *cli, const struct making *m, struct pdk_sandbox *sb)
+static int print_made(
+        const struct pdk_cli *cli, const struct making *m, struct pdk_sandbox *sb)
 {
     struct pdk_json *doc;
 
@@ -183,8 +189,8 @@ int pdk_command_sandbox_create(struct pdk_cli *cli, const struct pdk_args *args)
 /* ---- discard */
 
 /* What would be lost: PDK_ECONFLICT says so. */
-static int check_loss(struct pdk_cli *cli, const struct pdk_named *named, unsigned int flags,
-        struct pdk_err *err)
+static int check_loss(struct pdk_cli *cli, const struct pdk_named *named,
+        unsigned int flags, struct pdk_err *err)
 {
     PDK_AUTO_SANDBOX struct pdk_sandbox *sb = NULL;
     PDK_AUTO_DIRT struct pdk_dirt dirt = { NULL, 0 };
@@ -203,7 +209,8 @@ static int check_loss(struct pdk_cli *cli, const struct pdk_named *named, unsign
     (void)pdk_fail(err, PDK_ECONFLICT, 0,
             "sandbox '%s' holds %zu uncommitted changes and %d commits that nothing else holds",
             named->row.id, dirt.len, commits);
-    return pdk_hint(err, "'paddock sandbox pull %s' takes the changes out; --force discards them",
+    return pdk_hint(err,
+            "'paddock sandbox pull %s' takes the changes out; --force discards them",
             named->row.id);
 }
 
@@ -219,10 +226,12 @@ int pdk_command_sandbox_discard(struct pdk_cli *cli, const struct pdk_args *args
     if (!pdk_args_has(args, "force") && check_loss(cli, &named, flags, &err) < 0)
         return pdk_cli_fail(cli, &err);
     pin = pdk_strf("sandbox/%s", named.row.id);
-    if (pdk_sandbox_teardown(&named.record, cli->repo, cli->paths.registry_lock, flags, &err) < 0 ||
+    if (pdk_sandbox_teardown(
+                &named.record, cli->repo, cli->paths.registry_lock, flags, &err) < 0 ||
             !pin || pdk_repo_unpin(cli->repo, pin, &err) < 0)
         return pdk_cli_fail(cli, &err);
-    if (record_id(cli, &named.row, PDK_EVENT_SANDBOX_RELEASED, named.row.id, NULL, NULL, &err) < 0)
+    if (record_id(cli, &named.row, PDK_EVENT_SANDBOX_RELEASED, named.row.id, NULL, NULL,
+                &err) < 0)
         return pdk_cli_fail(cli, &err);
     pdk_cli_say(cli, "discarded %s\n", named.row.id);
     if (cli->json) {

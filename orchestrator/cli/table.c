@@ -5,11 +5,20 @@
 #include "orchestrator/cli/cli.h"
 #include "orchestrator/cli/commands.h"
 
-#define TEXT(name, letter, value, help) { name, letter, PDK_OPTION_TEXT, value, help }
-#define SWITCH(name, help)              { name, '\0', PDK_OPTION_NONE, NULL, help }
-#define MAYBE(name, value, help)        { name, '\0', PDK_OPTION_OPTIONAL, value, help }
-#define OPTIONS(table)                  table, sizeof(table) / sizeof((table)[0])
-#define NO_OPTIONS                      NULL, 0
+#define TEXT(name, letter, value, help)                                                  \
+    {                                                                                    \
+        name, letter, PDK_OPTION_TEXT, value, help                                       \
+    }
+#define SWITCH(name, help)                                                               \
+    {                                                                                    \
+        name, '\0', PDK_OPTION_NONE, NULL, help                                          \
+    }
+#define MAYBE(name, value, help)                                                         \
+    {                                                                                    \
+        name, '\0', PDK_OPTION_OPTIONAL, value, help                                     \
+    }
+#define OPTIONS(table) table, sizeof(table) / sizeof((table)[0])
+#define NO_OPTIONS     NULL, 0
 
 static const struct pdk_option run_options[] = {
     TEXT("cmd", '\0', "COMMAND", "the mission's command, run by sh -c"),
@@ -18,7 +27,8 @@ static const struct pdk_option run_options[] = {
     TEXT("candidates", 'n', "N", "how many candidates"),
     TEXT("max-concurrent", 'j', "MAX", "how many sandboxes may be alive at once"),
     TEXT("backend", '\0', "NAME", "where working copies live"),
-    TEXT("seed", '\0', "head|worktree", "start from the base, or from your uncommitted work too"),
+    TEXT("seed", '\0', "head|worktree",
+            "start from the base, or from your uncommitted work too"),
     TEXT("base", '\0', "REF", "the revision to start from"),
     TEXT("set", '\0', "KEY=VALUE", "override one key of the file"),
     TEXT("timeout", '\0', "D", "limit for the mission's command, with its unit"),
@@ -51,7 +61,8 @@ static const struct pdk_option follow_options[] = {
 static const struct pdk_option create_options[] = {
     TEXT("backend", '\0', "NAME", "git-worktree (default) or directory"),
     TEXT("base", '\0', "REF", "the revision to start from"),
-    TEXT("seed", '\0', "head|worktree", "start from the base, or from your uncommitted work too"),
+    TEXT("seed", '\0', "head|worktree",
+            "start from the base, or from your uncommitted work too"),
     TEXT("include", '\0', "PATTERN", "ignored files to bring along"),
 };
 
@@ -80,57 +91,67 @@ static const struct pdk_command_row table[] = {
     { NULL, "diff", "RUN/CAND [RUN/CAND]", "What a candidate changed, or how two differ",
             OPTIONS(diff_options), 1, 2, pdk_command_diff },
     { NULL, "doctor", "", "What this host can do", NO_OPTIONS, 0, 0, pdk_command_doctor },
-    { NULL, "events", "RUN", "The event log of a run as JSON Lines", OPTIONS(follow_options), 1, 1,
-            pdk_command_events },
+    { NULL, "events", "RUN", "The event log of a run as JSON Lines",
+            OPTIONS(follow_options), 1, 1, pdk_command_events },
     { NULL, "gc", "", "Remove what ended runs left behind", OPTIONS(gc_options), 0, 0,
             pdk_command_gc },
     { NULL, "init", "", "Write a first mission file", NO_OPTIONS, 0, 0, NULL },
-    { NULL, "logs", "RUN/CAND [STAGE]", "What the commands printed", OPTIONS(follow_options), 1, 2,
-            pdk_command_logs },
-    { NULL, "promote", "RUN[/CAND]", "Land a winner in your working tree", OPTIONS(promote_options),
-            1, 1, pdk_command_promote },
+    { NULL, "logs", "RUN/CAND [STAGE]", "What the commands printed",
+            OPTIONS(follow_options), 1, 2, pdk_command_logs },
+    { NULL, "promote", "RUN[/CAND]", "Land a winner in your working tree",
+            OPTIONS(promote_options), 1, 1, pdk_command_promote },
     { NULL, "report", "RUN", "A report to hand on", NO_OPTIONS, 1, 1, NULL },
-    { NULL, "run", "FILE", "Run a mission or a fleet, by its kind", OPTIONS(run_options), 1, 1,
-            pdk_command_run },
-    { NULL, "runs", "", "The runs of this repository", NO_OPTIONS, 0, 0, pdk_command_runs },
-    { NULL, "schema", "NAME", "A JSON Schema: mission", NO_OPTIONS, 1, 1, pdk_command_schema },
-    { NULL, "show", "RUN[/CAND]", "A run and its verdicts", NO_OPTIONS, 1, 1, pdk_command_show },
+    { NULL, "run", "FILE", "Run a mission or a fleet, by its kind", OPTIONS(run_options),
+            1, 1, pdk_command_run },
+    { NULL, "runs", "", "The runs of this repository", NO_OPTIONS, 0, 0,
+            pdk_command_runs },
+    { NULL, "schema", "NAME", "A JSON Schema: mission", NO_OPTIONS, 1, 1,
+            pdk_command_schema },
+    { NULL, "show", "RUN[/CAND]", "A run and its verdicts", NO_OPTIONS, 1, 1,
+            pdk_command_show },
     { NULL, "undo", "[PROMOTION]", "Take a promotion back", NO_OPTIONS, 0, 1, NULL },
     { NULL, "verify", "RUN[/CAND]", "Check a stored tree again", NO_OPTIONS, 1, 1, NULL },
     { "fleet", "cancel", "RUN", "End a fleet that is running", NO_OPTIONS, 1, 1, NULL },
-    { "fleet", "resume", "RUN", "Go on with a fleet that was cut off", NO_OPTIONS, 1, 1, NULL },
-    { "fleet", "run", "FILE", "Run a fleet of tasks", OPTIONS(run_options), 1, 1, pdk_command_run },
-    { "fleet", "show", "FILE", "The resolved plan", OPTIONS(plan_options), 1, 1, pdk_command_plan },
+    { "fleet", "resume", "RUN", "Go on with a fleet that was cut off", NO_OPTIONS, 1, 1,
+            NULL },
+    { "fleet", "run", "FILE", "Run a fleet of tasks", OPTIONS(run_options), 1, 1,
+            pdk_command_run },
+    { "fleet", "show", "FILE", "The resolved plan", OPTIONS(plan_options), 1, 1,
+            pdk_command_plan },
     { "fleet", "validate", "FILE", "Check a fleet file", OPTIONS(plan_options), 1, MANY,
             pdk_command_validate },
-    { "mission", "cancel", "RUN", "End a mission that is running", NO_OPTIONS, 1, 1, NULL },
-    { "mission", "resume", "RUN", "Go on with a mission that was cut off", NO_OPTIONS, 1, 1, NULL },
-    { "mission", "run", "[FILE]", "Run a mission: the best of N tries", OPTIONS(run_options), 0, 1,
-            pdk_command_run },
+    { "mission", "cancel", "RUN", "End a mission that is running", NO_OPTIONS, 1, 1,
+            NULL },
+    { "mission", "resume", "RUN", "Go on with a mission that was cut off", NO_OPTIONS, 1,
+            1, NULL },
+    { "mission", "run", "[FILE]", "Run a mission: the best of N tries",
+            OPTIONS(run_options), 0, 1, pdk_command_run },
     { "mission", "show", "FILE", "The resolved plan", OPTIONS(plan_options), 1, 1,
             pdk_command_plan },
-    { "mission", "validate", "FILE...", "Check mission files", OPTIONS(plan_options), 1, MANY,
-            pdk_command_validate },
-    { "provider", "check", "-- ARGV...", "The protocol's conformance kit", NO_OPTIONS, 0, 0, NULL },
-    { "sandbox", "create", "NAME", "Make a sandbox with its own branch", OPTIONS(create_options), 1,
-            1, pdk_command_sandbox_create },
-    { "sandbox", "diff", "NAME", "What changed in it, as a patch", OPTIONS(diff_options), 1, 1,
-            pdk_command_sandbox_diff },
+    { "mission", "validate", "FILE...", "Check mission files", OPTIONS(plan_options), 1,
+            MANY, pdk_command_validate },
+    { "provider", "check", "-- ARGV...", "The protocol's conformance kit", NO_OPTIONS, 0,
+            0, NULL },
+    { "sandbox", "create", "NAME", "Make a sandbox with its own branch",
+            OPTIONS(create_options), 1, 1, pdk_command_sandbox_create },
+    { "sandbox", "diff", "NAME", "What changed in it, as a patch", OPTIONS(diff_options),
+            1, 1, pdk_command_sandbox_diff },
     { "sandbox", "discard", "NAME", "Remove it", OPTIONS(discard_options), 1, 1,
             pdk_command_sandbox_discard },
-    { "sandbox", "exec", "NAME -- ARGV...", "Run a command in it", OPTIONS(exec_options), 1, 1,
-            pdk_command_sandbox_exec },
+    { "sandbox", "exec", "NAME -- ARGV...", "Run a command in it", OPTIONS(exec_options),
+            1, 1, pdk_command_sandbox_exec },
     { "sandbox", "fingerprint", "NAME", "A digest of its state", NO_OPTIONS, 1, 1, NULL },
     { "sandbox", "glob", "NAME PATTERN", "Paths by pattern", NO_OPTIONS, 2, 2, NULL },
     { "sandbox", "grep", "NAME PATTERN", "Lines by pattern", NO_OPTIONS, 2, 2, NULL },
     { "sandbox", "list", "", "The sandboxes of this repository", NO_OPTIONS, 0, 0,
             pdk_command_sandbox_list },
-    { "sandbox", "pull", "NAME", "Its changes as a patch to apply", OPTIONS(pull_options), 1, 1,
-            pdk_command_sandbox_pull },
+    { "sandbox", "pull", "NAME", "Its changes as a patch to apply", OPTIONS(pull_options),
+            1, 1, pdk_command_sandbox_pull },
     { "sandbox", "read", "NAME PATH", "A file of it", NO_OPTIONS, 2, 2, NULL },
     { "sandbox", "remove", "NAME PATH", "Remove a path in it", NO_OPTIONS, 2, 2, NULL },
     { "sandbox", "shell", "NAME", "A terminal in it", NO_OPTIONS, 1, 1, NULL },
-    { "sandbox", "stat", "NAME PATH...", "Facts about paths of it", NO_OPTIONS, 2, MANY, NULL },
+    { "sandbox", "stat", "NAME PATH...", "Facts about paths of it", NO_OPTIONS, 2, MANY,
+            NULL },
     { "sandbox", "status", "NAME", "Its state and dirt", NO_OPTIONS, 1, 1,
             pdk_command_sandbox_status },
     { "sandbox", "write", "NAME PATH", "Write a file in it", NO_OPTIONS, 2, 2, NULL },

@@ -77,8 +77,8 @@ static void fail_attempt(
     c->failed = true;
 }
 
-static void fail_with(
-        struct candidate *c, enum pdk_reason stage, const struct pdk_err *why, bool retriable)
+static void fail_with(struct candidate *c, enum pdk_reason stage,
+        const struct pdk_err *why, bool retriable)
 {
     fail_attempt(c, pdk_reason_of_error(stage, why), why->msg, retriable);
 }
@@ -115,7 +115,8 @@ static int name_attempt(struct candidate *c, struct pdk_err *err)
 /* The objective reaches commands as a file outside of the working copy. */
 static int write_objective(struct candidate *c, struct pdk_err *err)
 {
-    const char *text = c->task->objective ? c->task->objective : c->run->spec->plan->objective;
+    const char *text =
+            c->task->objective ? c->task->objective : c->run->spec->plan->objective;
 
     if (!text)
         return 0;
@@ -134,7 +135,8 @@ static void candidate_on_open(const struct pdk_err *why, void *user)
     if (why->code != 0) {
         bool made = pdk_session_record(c->session) != NULL;
 
-        fail_with(c, made ? PDK_REASON_AGENT_LOST : PDK_REASON_MATERIALIZE_FAILED, why, true);
+        fail_with(c, made ? PDK_REASON_AGENT_LOST : PDK_REASON_MATERIALIZE_FAILED, why,
+                true);
         begin_close(c);
         return;
     }
@@ -197,7 +199,8 @@ static void candidate_on_setup_end(
 
     pdk_record_command_end(c, "setup", result, why);
     if (survey(c, result, why, PDK_REASON_SETUP_FAILED) && result->exit_code != 0)
-        fail_attempt(c, PDK_REASON_SETUP_FAILED, "a setup command did not exit with 0", false);
+        fail_attempt(
+                c, PDK_REASON_SETUP_FAILED, "a setup command did not exit with 0", false);
     if (c->failed) {
         begin_close(c);
         return;
@@ -266,8 +269,8 @@ static void begin_mission(struct candidate *c)
         return;
     }
     set_state(c, PDK_CANDIDATE_RUNNING);
-    pdk_start_command(
-            c, c->session, &c->task->run, "mission", "mission", c->task->timeout_ms, &handlers, c);
+    pdk_start_command(c, c->session, &c->task->run, "mission", "mission",
+            c->task->timeout_ms, &handlers, c);
 }
 
 /* ---- capture: on every ending */
@@ -277,7 +280,8 @@ static int candidate_run_settle(void *user, struct pdk_err *err)
 {
     struct candidate *c = user;
     const struct pdk_engine_spec *spec = c->run->spec;
-    PDK_AUTO_FREE char *name = pdk_strf("runs/%s/%s/c%d", spec->run, c->task->id, c->plan->index);
+    PDK_AUTO_FREE char *name =
+            pdk_strf("runs/%s/%s/c%d", spec->run, c->task->id, c->plan->index);
     PDK_AUTO_VAULT struct pdk_vault *vault = NULL;
     struct pdk_oid tree = c->capture.tree;
 
@@ -286,8 +290,8 @@ static int candidate_run_settle(void *user, struct pdk_err *err)
     if (pdk_vault_open(spec->state->vault, spec->repo->objects, &vault, err) < 0)
         return err->code;
     if (!pdk_oid_equal(&c->baseline, &c->run->start) &&
-            pdk_diff_transplant(vault, &c->baseline, &c->capture.tree, &c->run->start, &tree, err) <
-                    0)
+            pdk_diff_transplant(vault, &c->baseline, &c->capture.tree, &c->run->start,
+                    &tree, err) < 0)
         return err->code;
     if (pdk_diff_trees(vault, &c->run->start, &tree, PDK_DIFF_LINES, &c->diff, err) < 0)
         return err->code;
@@ -340,7 +344,9 @@ static void candidate_on_captured(const struct pdk_err *why, void *user)
         pdk_work_queue(&c->run->loop, &handlers, c);
         return;
     }
-    fail_with(c, why->code == PDK_ENOTFOUND ? PDK_REASON_SANDBOX_LOST : PDK_REASON_CAPTURE_FAILED,
+    fail_with(c,
+            why->code == PDK_ENOTFOUND ? PDK_REASON_SANDBOX_LOST
+                                       : PDK_REASON_CAPTURE_FAILED,
             why, false);
     begin_close(c);
 }
@@ -376,8 +382,8 @@ static void keep_record(struct candidate *c)
 
 static void go_on(struct candidate *c)
 {
-    bool again = c->failed && c->retriable && c->attempt <= c->task->retries && !c->canceled &&
-            !pdk_run_stopping(c->run);
+    bool again = c->failed && c->retriable && c->attempt <= c->task->retries &&
+            !c->canceled && !pdk_run_stopping(c->run);
 
     if (again)
         pdk_candidate_start(c);
@@ -455,7 +461,8 @@ static void release_waiting(struct tree_memo *memo)
     }
 }
 
-static void candidate_on_verified(struct candidate *c, bool whole, struct pdk_json *outcomes)
+static void candidate_on_verified(
+        struct candidate *c, bool whole, struct pdk_json *outcomes)
 {
     struct tree_memo *memo = c->task->verify.in_same ? NULL : find_memo(c);
 
@@ -514,13 +521,17 @@ static void judge(struct candidate *c)
     struct pdk_json *body = pdk_json_object();
     struct pdk_err err = PDK_ERR_INIT;
 
-    if (pdk_fold_candidate(c->run->fold, c->task->id, c->plan->index, &c->judgement, &err) < 0)
-        c->judgement = (struct pdk_judgement){ PDK_VERDICT_ABSTAIN, PDK_REASON_NOT_JUDGED, "" };
+    if (pdk_fold_candidate(
+                c->run->fold, c->task->id, c->plan->index, &c->judgement, &err) < 0)
+        c->judgement =
+                (struct pdk_judgement){ PDK_VERDICT_ABSTAIN, PDK_REASON_NOT_JUDGED, "" };
     c->ended_ms = pdk_clock_ms();
     set_state(c, PDK_CANDIDATE_JUDGED);
     (void)pdk_json_set_str(body, "verdict", pdk_verdict_name(c->judgement.verdict));
     (void)pdk_json_set_str(body, "reason",
-            c->judgement.reason == PDK_REASON_NONE ? NULL : pdk_reason_name(c->judgement.reason));
+            c->judgement.reason == PDK_REASON_NONE
+                    ? NULL
+                    : pdk_reason_name(c->judgement.reason));
     (void)pdk_json_set_bytes(
             body, "detail", c->judgement.detail, strlen(c->judgement.detail));
     (void)pdk_json_set_int(body, "duration_ms", c->ended_ms - c->started_ms);

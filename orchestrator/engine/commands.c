@@ -7,7 +7,8 @@
 #include "orchestrator/engine/environ.h"
 #include "orchestrator/engine/internal.h"
 
-static void record_started(struct candidate *c, const char *stage, const struct pdk_strv *argv)
+static void record_started(
+        struct candidate *c, const char *stage, const struct pdk_strv *argv)
 {
     struct pdk_json *body = pdk_json_object(), *words = pdk_json_array();
 
@@ -19,8 +20,8 @@ static void record_started(struct candidate *c, const char *stage, const struct 
 }
 
 void pdk_start_command(struct candidate *c, struct pdk_session *session,
-        const struct pdk_command *command, const char *stage, const char *log, int64_t timeout_ms,
-        const struct pdk_exec_handlers *handlers, void *user)
+        const struct pdk_command *command, const char *stage, const char *log,
+        int64_t timeout_ms, const struct pdk_exec_handlers *handlers, void *user)
 {
     struct pdk_command_scope scope = {
         .run = c->run->spec->run,
@@ -31,7 +32,8 @@ void pdk_start_command(struct candidate *c, struct pdk_session *session,
         .candidate = c->plan->index,
         .matrix = &c->plan->matrix,
     };
-    struct pdk_exec_request request = { .timeout_ms = timeout_ms, .graces = PDK_GRACES_DEFAULT };
+    struct pdk_exec_request request = { .timeout_ms = timeout_ms,
+        .graces = PDK_GRACES_DEFAULT };
     struct pdk_err err = PDK_ERR_INIT;
 
     /* A request that could not be made whole is refused by the agent: one way to end. */

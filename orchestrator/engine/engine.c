@@ -22,8 +22,8 @@ bool pdk_run_stopping(const struct run *run)
 
 /* ---- planning */
 
-static int make_patterns(struct task_run *task, const struct pdk_plan_task *plan,
-        struct pdk_err *err)
+static int make_patterns(
+        struct task_run *task, const struct pdk_plan_task *plan, struct pdk_err *err)
 {
     task->patterns = calloc(plan->verify.checks_len + 1, sizeof(struct pdk_patterns *));
     if (!task->patterns)
@@ -42,7 +42,8 @@ static int make_tasks(struct run *run, struct pdk_err *err)
     if (!run->tasks)
         return pdk_fail_nomem(err);
     for (size_t i = 0; i < plan->tasks_len; i++) {
-        if (pdk_backend_find(plan->tasks[i].sandbox.backend, &run->tasks[i].backend, err) < 0 ||
+        if (pdk_backend_find(
+                    plan->tasks[i].sandbox.backend, &run->tasks[i].backend, err) < 0 ||
                 make_patterns(&run->tasks[i], &plan->tasks[i], err) < 0)
             return err->code;
         run->candidates_len += plan->tasks[i].candidates_len;
@@ -54,7 +55,8 @@ static int name_candidate(struct candidate *c, struct pdk_err *err)
 {
     bool fleet = c->run->spec->plan->kind == PDK_PLAN_FLEET;
 
-    c->name = pdk_strf("%s%sc%d", fleet ? c->task->id : "", fleet ? "/" : "", c->plan->index);
+    c->name = pdk_strf(
+            "%s%sc%d", fleet ? c->task->id : "", fleet ? "/" : "", c->plan->index);
     return c->name ? 0 : pdk_fail_nomem(err);
 }
 
@@ -112,7 +114,8 @@ static void record_run_planned(struct run *run)
     const struct pdk_plan *plan = run->spec->plan;
     struct pdk_json *body = pdk_json_object();
 
-    (void)pdk_json_set_str(body, "kind", plan->kind == PDK_PLAN_FLEET ? "fleet" : "mission");
+    (void)pdk_json_set_str(
+            body, "kind", plan->kind == PDK_PLAN_FLEET ? "fleet" : "mission");
     (void)pdk_json_set_str(body, "mission", plan->id);
     (void)pdk_json_set_str(body, "title", plan->title);
     (void)pdk_json_set(body, "base", pdk_record_base(&run->base));
@@ -241,7 +244,8 @@ static void judge_skipped(struct run *run)
         body = pdk_json_object();
         (void)pdk_json_set_str(body, "verdict", pdk_verdict_name(PDK_VERDICT_ABSTAIN));
         (void)pdk_json_set_str(body, "reason",
-                pdk_reason_name(by == (size_t)-1 ? PDK_REASON_CANCELED : PDK_REASON_SKIPPED));
+                pdk_reason_name(
+                        by == (size_t)-1 ? PDK_REASON_CANCELED : PDK_REASON_SKIPPED));
         if (by != (size_t)-1)
             (void)pdk_json_set_str(body, "skipped_by", run->spec->plan->tasks[by].id);
         pdk_record_task(run, PDK_EVENT_TASK_JUDGED, run->spec->plan->tasks[i].id, body);
@@ -291,7 +295,8 @@ static void run_on_signal(uv_signal_t *handle, int signum)
     run->signals++;
     pdk_sched_cancel(run->sched);
     for (size_t i = 0; i < run->candidates_len; i++)
-        if (run->candidates[i].attempt > 0 && run->candidates[i].state < PDK_CANDIDATE_JUDGED)
+        if (run->candidates[i].attempt > 0 &&
+                run->candidates[i].state < PDK_CANDIDATE_JUDGED)
             pdk_candidate_interrupt(&run->candidates[i], run->signals > 1);
     if (pdk_sched_idle(run->sched))
         stop_watching(run);
@@ -344,7 +349,8 @@ static void release_kept(struct run *run)
 
         if (!c->kept.id || shall_keep(run, c))
             continue;
-        (void)pdk_sandbox_teardown(&c->kept, spec->repo, spec->state->registry_lock, 0, &err);
+        (void)pdk_sandbox_teardown(
+                &c->kept, spec->repo, spec->state->registry_lock, 0, &err);
         pdk_record_released(c, c->kept.id, &err);
     }
 }
@@ -374,7 +380,8 @@ static void run_fini(struct run *run)
         pdk_candidate_fini(&run->candidates[i]);
     free(run->candidates);
     for (size_t i = 0; run->tasks && i < run->spec->plan->tasks_len; i++) {
-        for (size_t j = 0; run->tasks[i].patterns && j < run->spec->plan->tasks[i].verify.checks_len;
+        for (size_t j = 0;
+                run->tasks[i].patterns && j < run->spec->plan->tasks[i].verify.checks_len;
                 j++)
             pdk_patterns_free(run->tasks[i].patterns[j]);
         free(run->tasks[i].patterns);
@@ -418,8 +425,8 @@ static void carry_out(struct run *run, struct pdk_engine_result *out)
     record_end(run, out);
 }
 
-int pdk_engine_run(
-        const struct pdk_engine_spec *spec, struct pdk_engine_result *out, struct pdk_err *err)
+int pdk_engine_run(const struct pdk_engine_spec *spec, struct pdk_engine_result *out,
+        struct pdk_err *err)
 {
     PDK_AUTO_FREE char *pin = pdk_strf("run/%s", spec->run);
     struct run run = { .spec = spec, .started_ms = pdk_clock_ms() };
@@ -444,7 +451,8 @@ int pdk_engine_run(
         }
     }
     if (pin && run.base.commit.hex[0])
-        (void)pdk_repo_unpin(spec->repo, pin, &unpin); /* gc finds a pin without its run */
+        (void)pdk_repo_unpin(
+                spec->repo, pin, &unpin); /* gc finds a pin without its run */
     run_fini(&run);
     return rc;
 }

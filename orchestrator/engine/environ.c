@@ -46,8 +46,8 @@ static void set_scope(struct pdk_strv *env, const struct pdk_command_scope *scop
     set_matrix(env, scope->matrix);
 }
 
-int pdk_command_env(const struct pdk_plan_sandbox *plan, const struct pdk_command_scope *scope,
-        struct pdk_strv *out, struct pdk_err *err)
+int pdk_command_env(const struct pdk_plan_sandbox *plan,
+        const struct pdk_command_scope *scope, struct pdk_strv *out, struct pdk_err *err)
 {
     pdk_env_base(out);
     for (size_t i = 0; i < plan->pass_env.len; i++)
@@ -59,8 +59,8 @@ int pdk_command_env(const struct pdk_plan_sandbox *plan, const struct pdk_comman
 }
 
 /* The value behind a template's name, or NULL; number holds the candidate's as text. */
-static const char *look_up(
-        const struct pdk_command_scope *scope, const char *name, size_t len, const char *number)
+static const char *look_up(const struct pdk_command_scope *scope, const char *name,
+        size_t len, const char *number)
 {
     static const char matrix[] = "matrix.";
 
@@ -68,7 +68,8 @@ static const char *look_up(
         return number;
     if (len == 3 && strncmp(name, "run", len) == 0)
         return scope->run;
-    if (len <= strlen(matrix) || strncmp(name, matrix, strlen(matrix)) != 0 || !scope->matrix)
+    if (len <= strlen(matrix) || strncmp(name, matrix, strlen(matrix)) != 0 ||
+            !scope->matrix)
         return NULL;
     for (size_t i = 0; i < scope->matrix->len; i++) {
         const struct pdk_pair *pair = &scope->matrix->items[i];
@@ -90,8 +91,8 @@ static void trim(const char **name, size_t *len)
         --*len;
 }
 
-static int expand(const char *text, const struct pdk_command_scope *scope, const char *number,
-        struct pdk_buf *out, struct pdk_err *err)
+static int expand(const char *text, const struct pdk_command_scope *scope,
+        const char *number, struct pdk_buf *out, struct pdk_err *err)
 {
     for (;;) {
         const char *open = strstr(text, "{{");
@@ -114,8 +115,8 @@ static int expand(const char *text, const struct pdk_command_scope *scope, const
     }
 }
 
-int pdk_command_argv(const struct pdk_command *command, const struct pdk_command_scope *scope,
-        struct pdk_strv *out, struct pdk_err *err)
+int pdk_command_argv(const struct pdk_command *command,
+        const struct pdk_command_scope *scope, struct pdk_strv *out, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *number = pdk_strf("%d", scope->candidate);
 

@@ -11,10 +11,10 @@ struct pdk_err;
 struct pdk_command_scope {
     const char *run;
     const char *attempt;
-    const char *stage;          /* "setup", "mission", "verify" */
-    const char *sandbox;        /* top of the working copy */
-    const char *objective_file; /* NULL: none */
-    int candidate;              /* 1…N */
+    const char *stage;              /* "setup", "mission", "verify" */
+    const char *sandbox;            /* top of the working copy */
+    const char *objective_file;     /* NULL: none */
+    int candidate;                  /* 1…N */
     const struct pdk_pairs *matrix; /* NULL: none */
 };
 
@@ -22,14 +22,14 @@ struct pdk_command_scope {
  * The whole environment: the safe base, what the plan sets and passes, and PADDOCK_* last, so that
  * nothing stale or planted stays. Values of pass_env come from the caller's environment.
  */
-int pdk_command_env(const struct pdk_plan_sandbox *plan, const struct pdk_command_scope *scope,
-        struct pdk_strv *out, struct pdk_err *err);
+int pdk_command_env(const struct pdk_plan_sandbox *plan,
+        const struct pdk_command_scope *scope, struct pdk_strv *out, struct pdk_err *err);
 
 /*
  * argv with {{candidate}}, {{run}} and {{matrix.KEY}} replaced. An unknown name is PDK_EINVAL
  * (missions/ has refused it before). "{{" without "}}" stays as it is.
  */
-int pdk_command_argv(const struct pdk_command *command, const struct pdk_command_scope *scope,
-        struct pdk_strv *out, struct pdk_err *err);
+int pdk_command_argv(const struct pdk_command *command,
+        const struct pdk_command_scope *scope, struct pdk_strv *out, struct pdk_err *err);
 
 #endif

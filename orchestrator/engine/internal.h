@@ -48,7 +48,8 @@ struct candidate {
     struct pdk_diff diff;
     bool failed, retriable; /* the attempt cannot be judged by its checks alone */
 
-    struct pdk_sandbox_record kept; /* a working copy that outlives the attempt; id NULL: none */
+    struct pdk_sandbox_record
+            kept; /* a working copy that outlives the attempt; id NULL: none */
     struct verification *verification;
     struct candidate *next_waiting; /* for the same tree's verification */
     struct pdk_judgement judgement;
@@ -87,7 +88,7 @@ struct run {
     size_t candidates_len;
     struct tree_memo *memos;
     int64_t started_ms;
-    int signal, signals; /* which one came first, how many */
+    int signal, signals;  /* which one came first, how many */
     struct pdk_err fatal; /* the store failed: nothing new starts */
 };
 
@@ -99,11 +100,11 @@ struct run {
  */
 void pdk_record(struct run *run, enum pdk_event_type type, const struct candidate *c,
         struct pdk_json *body);
-void pdk_record_task(
-        struct run *run, enum pdk_event_type type, const char *task, struct pdk_json *body);
+void pdk_record_task(struct run *run, enum pdk_event_type type, const char *task,
+        struct pdk_json *body);
 void pdk_record_warnings(struct candidate *c, const struct pdk_strv *warnings);
-void pdk_record_intent(struct candidate *c, const char *id, const char *dir, const char *purpose,
-        const struct pdk_oid *tree);
+void pdk_record_intent(struct candidate *c, const char *id, const char *dir,
+        const char *purpose, const struct pdk_oid *tree);
 void pdk_record_made(struct candidate *c, struct pdk_session *session);
 /* The end of a session's sandbox: released, or what was left behind. */
 void pdk_record_released(struct candidate *c, const char *id, const struct pdk_err *why);
@@ -113,8 +114,8 @@ struct pdk_json *pdk_record_base(const struct pdk_base *base);
 
 /* Starts a command of the candidate in a session: recorded, with its environment. */
 void pdk_start_command(struct candidate *c, struct pdk_session *session,
-        const struct pdk_command *command, const char *stage, const char *log, int64_t timeout_ms,
-        const struct pdk_exec_handlers *handlers, void *user);
+        const struct pdk_command *command, const char *stage, const char *log,
+        int64_t timeout_ms, const struct pdk_exec_handlers *handlers, void *user);
 void pdk_record_command_end(struct candidate *c, const char *stage,
         const struct pdk_exec_result *result, const struct pdk_err *why);
 int pdk_session_for(struct candidate *c, const char *suffix, const struct pdk_oid *tree,

@@ -38,8 +38,8 @@ void pdk_record(struct run *run, enum pdk_event_type type, const struct candidat
     record_event(run, &event);
 }
 
-void pdk_record_task(
-        struct run *run, enum pdk_event_type type, const char *task, struct pdk_json *body)
+void pdk_record_task(struct run *run, enum pdk_event_type type, const char *task,
+        struct pdk_json *body)
 {
     PDK_AUTO_JSON struct pdk_json *owned = body;
     struct pdk_event event = { .type = type, .body = body, .task = task };
@@ -66,14 +66,14 @@ struct pdk_json *pdk_record_base(const struct pdk_base *base)
     return v;
 }
 
-void pdk_record_intent(struct candidate *c, const char *id, const char *dir, const char *purpose,
-        const struct pdk_oid *tree)
+void pdk_record_intent(struct candidate *c, const char *id, const char *dir,
+        const char *purpose, const struct pdk_oid *tree)
 {
     struct pdk_json *body = pdk_json_object();
 
     (void)pdk_json_set_str(body, "id", id);
-    (void)pdk_json_set_str(body, "backend",
-            pdk_backend_name(c->run->tasks[c->task_place].backend));
+    (void)pdk_json_set_str(
+            body, "backend", pdk_backend_name(c->run->tasks[c->task_place].backend));
     (void)pdk_json_set_str(body, "dir", dir);
     (void)pdk_json_set_str(body, "purpose", purpose);
     (void)pdk_json_set(body, "base", pdk_record_base(&c->run->base));
@@ -92,7 +92,8 @@ void pdk_record_made(struct candidate *c, struct pdk_session *session)
     (void)pdk_json_set_str(
             execution, "claim", pdk_backend_claim(c->run->tasks[c->task_place].backend));
     (void)pdk_json_set_str(body, "id", record->id);
-    (void)pdk_json_set_str(body, "start", record->start.hex[0] ? record->start.hex : NULL);
+    (void)pdk_json_set_str(
+            body, "start", record->start.hex[0] ? record->start.hex : NULL);
     (void)pdk_json_set(body, "execution", execution);
     pdk_record(c->run, PDK_EVENT_SANDBOX_MADE, c, body);
     pdk_record_warnings(c, pdk_session_warnings(session));

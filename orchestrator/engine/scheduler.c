@@ -8,9 +8,9 @@
 
 struct task_row {
     enum pdk_sched_task_state state;
-    size_t started;    /* units handed out */
-    size_t ended;      /* of these, ended */
-    size_t unmet;      /* needed tasks that have not passed yet */
+    size_t started; /* units handed out */
+    size_t ended;   /* of these, ended */
+    size_t unmet;   /* needed tasks that have not passed yet */
     size_t skipped_by;
 };
 
@@ -23,8 +23,8 @@ struct pdk_sched {
     struct task_row *tasks;
 };
 
-int pdk_sched_new(
-        const struct pdk_plan *plan, int max_concurrent, struct pdk_sched **out, struct pdk_err *err)
+int pdk_sched_new(const struct pdk_plan *plan, int max_concurrent, struct pdk_sched **out,
+        struct pdk_err *err)
 {
     PDK_AUTO_SCHED struct pdk_sched *s = calloc(1, sizeof(*s));
 
@@ -58,7 +58,8 @@ bool pdk_sched_next(struct pdk_sched *s, struct pdk_sched_unit *out)
     for (size_t i = 0; i < s->plan->tasks_len; i++) {
         struct task_row *row = &s->tasks[i];
 
-        if (row->state != PDK_SCHED_OPEN || row->started == s->plan->tasks[i].candidates_len)
+        if (row->state != PDK_SCHED_OPEN ||
+                row->started == s->plan->tasks[i].candidates_len)
             continue;
         *out = (struct pdk_sched_unit){ i, row->started++ };
         s->live++;
@@ -120,7 +121,8 @@ void pdk_sched_cancel(struct pdk_sched *s)
     for (size_t i = 0; i < s->plan->tasks_len; i++) {
         struct task_row *row = &s->tasks[i];
 
-        if (row->state == PDK_SCHED_WAITING || (row->state == PDK_SCHED_OPEN && row->started == 0))
+        if (row->state == PDK_SCHED_WAITING ||
+                (row->state == PDK_SCHED_OPEN && row->started == 0))
             row->state = PDK_SCHED_SKIPPED;
         else if (row->state == PDK_SCHED_OPEN && row->ended == row->started)
             row->state = PDK_SCHED_DONE;

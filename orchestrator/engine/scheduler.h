@@ -31,8 +31,8 @@ enum pdk_sched_task_state {
 };
 
 /* plan is borrowed and outlives it. max_concurrent below 1 counts as 1. */
-int pdk_sched_new(
-        const struct pdk_plan *plan, int max_concurrent, struct pdk_sched **out, struct pdk_err *err);
+int pdk_sched_new(const struct pdk_plan *plan, int max_concurrent, struct pdk_sched **out,
+        struct pdk_err *err);
 void pdk_sched_free(struct pdk_sched *s);
 PDK_DEFINE_AUTO(struct pdk_sched, pdk_sched_free)
 #define PDK_AUTO_SCHED PDK_AUTO(pdk_sched_free)

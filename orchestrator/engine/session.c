@@ -12,19 +12,19 @@
 struct pdk_session {
     struct pdk_session_spec spec;
     char *id, *dir;
-    struct pdk_vault *vault;      /* opened on the first worker thread that needs it */
+    struct pdk_vault *vault; /* opened on the first worker thread that needs it */
     struct pdk_sandbox *sandbox;
     struct pdk_strv warnings;
-    struct pdk_client *client;    /* NULL when there is none (any more) */
+    struct pdk_client *client; /* NULL when there is none (any more) */
     char *containment;
-    struct pdk_err lost;          /* code is set once the agent was lost */
-    pdk_session_done done;        /* of open, capture or close under way */
+    struct pdk_err lost;   /* code is set once the agent was lost */
+    pdk_session_done done; /* of open, capture or close under way */
     void *done_user;
     struct pdk_capture *capture_out;
     struct pdk_exec_handlers exec_copy;
     void *exec_user;
     int64_t exec_call;
-    uv_timer_t later;             /* delivers what must not come from inside a call */
+    uv_timer_t later; /* delivers what must not come from inside a call */
     bool keep, closing;
 };
 
@@ -37,8 +37,8 @@ static void finish(struct pdk_session *s, const struct pdk_err *why)
         done(why, s->done_user);
 }
 
-int pdk_session_new(
-        const struct pdk_session_spec *spec, struct pdk_session **out, struct pdk_err *err)
+int pdk_session_new(const struct pdk_session_spec *spec, struct pdk_session **out,
+        struct pdk_err *err)
 {
     struct pdk_session *s = calloc(1, sizeof(*s));
 
@@ -107,7 +107,8 @@ static void session_on_ready(
 static void session_run_teardown_later(struct pdk_session *s);
 
 /* The agent has gone: asked to while closing, lost otherwise. */
-static void session_on_closed(struct pdk_client *client, const struct pdk_err *why, void *user)
+static void session_on_closed(
+        struct pdk_client *client, const struct pdk_err *why, void *user)
 {
     struct pdk_session *s = user;
 
@@ -126,9 +127,10 @@ static void session_on_closed(struct pdk_client *client, const struct pdk_err *w
 
 static int start_agent(struct pdk_session *s, struct pdk_err *err)
 {
-    static const struct pdk_client_handlers handlers = { session_on_ready, session_on_closed };
-    const char *argv[] = { s->spec.agent, "--root", pdk_sandbox_root(s->sandbox), "--spool",
-        s->spec.spool, NULL };
+    static const struct pdk_client_handlers handlers = { session_on_ready,
+        session_on_closed };
+    const char *argv[] = { s->spec.agent, "--root", pdk_sandbox_root(s->sandbox),
+        "--spool", s->spec.spool, NULL };
     PDK_AUTO_STRV struct pdk_strv env = PDK_STRV_INIT;
     struct pdk_client_spec spec = { .argv = argv };
 
@@ -213,12 +215,14 @@ static void session_on_later(uv_timer_t *timer)
 void pdk_session_exec(struct pdk_session *s, const struct pdk_exec_request *request,
         const struct pdk_exec_handlers *handlers, void *user)
 {
-    static const struct pdk_exec_handlers ours = { session_on_output, session_on_exec_end };
+    static const struct pdk_exec_handlers ours = { session_on_output,
+        session_on_exec_end };
     struct pdk_err err = PDK_ERR_INIT;
 
     s->exec_copy = *handlers;
     s->exec_user = user;
-    if (s->client && pdk_client_exec(s->client, request, &ours, s, &s->exec_call, &err) == 0)
+    if (s->client &&
+            pdk_client_exec(s->client, request, &ours, s, &s->exec_call, &err) == 0)
         return;
     if (s->lost.code == 0)
         s->lost = err;
@@ -253,7 +257,8 @@ static void session_on_captured(const struct pdk_err *why, void *user)
 void pdk_session_capture(
         struct pdk_session *s, struct pdk_capture *out, pdk_session_done done, void *user)
 {
-    static const struct pdk_work_handlers handlers = { session_run_capture, session_on_captured };
+    static const struct pdk_work_handlers handlers = { session_run_capture,
+        session_on_captured };
 
     s->capture_out = out;
     s->done = done;
@@ -300,7 +305,8 @@ static void session_run_teardown_later(struct pdk_session *s)
     pdk_work_queue(s->spec.loop, &handlers, s);
 }
 
-void pdk_session_close(struct pdk_session *s, bool keep, pdk_session_done done, void *user)
+void pdk_session_close(
+        struct pdk_session *s, bool keep, pdk_session_done done, void *user)
 {
     s->closing = true;
     s->keep = keep;

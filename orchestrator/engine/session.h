@@ -27,10 +27,10 @@ struct pdk_session_spec {
     const struct pdk_repo *repo;
     const char *vault_path;
     const char *registry_lock;
-    const char *agent;  /* path of the agent program */
-    const char *spool;  /* directory of the command's output files; exists */
-    const char *id;     /* of the attempt */
-    const char *dir;    /* of the sandbox; not there yet */
+    const char *agent; /* path of the agent program */
+    const char *spool; /* directory of the command's output files; exists */
+    const char *id;    /* of the attempt */
+    const char *dir;   /* of the sandbox; not there yet */
     struct pdk_base base;
     struct pdk_oid tree;
     const char *branch; /* NULL: detached */
@@ -59,10 +59,11 @@ void pdk_session_exec(struct pdk_session *s, const struct pdk_exec_request *requ
 void pdk_session_stop(struct pdk_session *s, bool at_once);
 
 /* Captures the working copy; *out is filled before done comes. */
-void pdk_session_capture(
-        struct pdk_session *s, struct pdk_capture *out, pdk_session_done done, void *user);
+void pdk_session_capture(struct pdk_session *s, struct pdk_capture *out,
+        pdk_session_done done, void *user);
 
 /* Ends agent and sandbox (kept: only the agent). The error of done tells what was left behind. */
-void pdk_session_close(struct pdk_session *s, bool keep, pdk_session_done done, void *user);
+void pdk_session_close(
+        struct pdk_session *s, bool keep, pdk_session_done done, void *user);
 
 #endif

@@ -17,11 +17,11 @@
 struct verification {
     struct candidate *c;
     struct pdk_session *session;
-    bool own;      /* the session is ours to open and close */
-    bool lost;     /* nothing more can run in it */
-    bool unsound;  /* what was seen holds for this attempt only */
+    bool own;     /* the session is ours to open and close */
+    bool lost;    /* nothing more can run in it */
+    bool unsound; /* what was seen holds for this attempt only */
     size_t setup_at, check_at;
-    char *id;      /* of our sandbox */
+    char *id; /* of our sandbox */
     struct pdk_json *outcomes;
     void (*done)(struct candidate *c, bool whole, struct pdk_json *outcomes);
 };
@@ -90,8 +90,8 @@ static void record_outcome(struct verification *v, const struct pdk_check *check
     (void)pdk_json_set_str(
             body, "severity", check->severity == PDK_SEVERITY_BLOCK ? "block" : "warn");
     (void)pdk_json_set_str(body, "verdict", pdk_verdict_name(j->verdict));
-    (void)pdk_json_set_str(
-            body, "reason", j->reason == PDK_REASON_NONE ? NULL : pdk_reason_name(j->reason));
+    (void)pdk_json_set_str(body, "reason",
+            j->reason == PDK_REASON_NONE ? NULL : pdk_reason_name(j->reason));
     (void)pdk_json_set_bytes(body, "detail", j->detail, strlen(j->detail));
     if (result)
         (void)pdk_json_set_int(body, "leaked", result->leaked);
@@ -102,8 +102,8 @@ static void record_outcome(struct verification *v, const struct pdk_check *check
 /* Reasons that are about this attempt's host and hour, not about the tree. */
 static bool is_sound(const struct pdk_exec_result *result)
 {
-    return result && result->start != PDK_EXEC_NO_SPAWN && !result->canceled && !result->root_gone &&
-            !result->oom && result->leaked == 0;
+    return result && result->start != PDK_EXEC_NO_SPAWN && !result->canceled &&
+            !result->root_gone && !result->oom && result->leaked == 0;
 }
 
 static void judge_check(struct verification *v, const struct pdk_check *check,
@@ -111,7 +111,8 @@ static void judge_check(struct verification *v, const struct pdk_check *check,
 {
     struct candidate *c = v->c;
     PDK_AUTO_FREE char *out = pdk_strf("%s/check-%zu.stdout", c->logs, v->check_at + 1);
-    PDK_AUTO_FREE char *errors = pdk_strf("%s/check-%zu.stderr", c->logs, v->check_at + 1);
+    PDK_AUTO_FREE char *errors =
+            pdk_strf("%s/check-%zu.stderr", c->logs, v->check_at + 1);
     struct pdk_evidence evidence = { result, out, errors };
     struct pdk_outcome outcome = { .judgement = { .verdict = PDK_VERDICT_ABSTAIN } };
     struct pdk_err err = PDK_ERR_INIT;
@@ -195,7 +196,8 @@ static void verification_on_setup_end(
     else if (result->canceled || v->c->canceled)
         fail(v, PDK_REASON_CANCELED, "interrupted");
     else if (result->start != PDK_EXEC_STARTED || result->exit_code != 0)
-        fail(v, PDK_REASON_SETUP_FAILED, "a setup command did not exit with 0 before the checks");
+        fail(v, PDK_REASON_SETUP_FAILED,
+                "a setup command did not exit with 0 before the checks");
     v->setup_at++;
     if (v->lost)
         end(v);
@@ -232,7 +234,9 @@ static void verification_on_open(const struct pdk_err *why, void *user)
         next_setup(v);
         return;
     }
-    fail(v, pdk_reason_of_error(made ? PDK_REASON_AGENT_LOST : PDK_REASON_MATERIALIZE_FAILED, why),
+    fail(v,
+            pdk_reason_of_error(
+                    made ? PDK_REASON_AGENT_LOST : PDK_REASON_MATERIALIZE_FAILED, why),
             why->msg);
     end(v);
 }

@@ -28,7 +28,8 @@ static void work_on_done(uv_work_t *request, int status)
     free(w);
 }
 
-void pdk_work_queue(struct uv_loop_s *loop, const struct pdk_work_handlers *handlers, void *user)
+void pdk_work_queue(
+        struct uv_loop_s *loop, const struct pdk_work_handlers *handlers, void *user)
 {
     struct work *w = calloc(1, sizeof(*w));
     struct pdk_err none = PDK_ERR_INIT;

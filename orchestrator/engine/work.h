@@ -16,6 +16,7 @@ struct pdk_work_handlers {
 };
 
 /* Never fails: what cannot be queued comes back through done() as its error. */
-void pdk_work_queue(struct uv_loop_s *loop, const struct pdk_work_handlers *handlers, void *user);
+void pdk_work_queue(
+        struct uv_loop_s *loop, const struct pdk_work_handlers *handlers, void *user);
 
 #endif

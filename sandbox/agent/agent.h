@@ -28,9 +28,9 @@ struct agent {
     ino_t root_ino;
     bool pidns;
     bool initialized;
-    bool ending;              /* nothing new starts */
+    bool ending; /* nothing new starts */
     int64_t lease_ms, heartbeat_ms, heard_ms, said_ms;
-    struct job *job;          /* one at a time */
+    struct job *job; /* one at a time */
 };
 
 /* ---- server.c */
@@ -38,7 +38,8 @@ struct agent {
 int pdk_agent_serve(struct agent *a);
 /* Answers; result is taken. */
 void pdk_agent_result(struct agent *a, int64_t id, struct pdk_json *result);
-void pdk_agent_error(struct agent *a, int64_t id, enum pdk_wire_error code, const char *message);
+void pdk_agent_error(
+        struct agent *a, int64_t id, enum pdk_wire_error code, const char *message);
 /* Sends a notification; params is taken. */
 void pdk_agent_notify(struct agent *a, const char *method, struct pdk_json *params);
 /* Bytes that the other side has not taken yet. */

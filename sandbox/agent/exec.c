@@ -29,9 +29,9 @@
 #include "sandbox/agent/agent.h"
 
 enum {
-    LIVE_RATE = 64 << 10,      /* bytes a second of each stream, for the eye */
-    BACKLOG_HIGH = 1 << 20,    /* bytes; past that a full stream pauses the command */
-    SWEEP_MS = 20              /* how often a tree that is being ended is looked at */
+    LIVE_RATE = 64 << 10,   /* bytes a second of each stream, for the eye */
+    BACKLOG_HIGH = 1 << 20, /* bytes; past that a full stream pauses the command */
+    SWEEP_MS = 20           /* how often a tree that is being ended is looked at */
 };
 
 enum job_state { JOB_RUNNING, JOB_SWEEPING, JOB_ANSWERED };
@@ -41,9 +41,9 @@ enum stream_mode { STREAM_NONE, STREAM_LIVE, STREAM_FULL };
 struct stream {
     struct pdk_output *file; /* NULL: not kept */
     uint64_t bytes;
-    int64_t window_ms;       /* start of the second that allowance counts for */
-    size_t sent;             /* in that second */
-    uint64_t skipped;        /* since the last chunk that was sent */
+    int64_t window_ms; /* start of the second that allowance counts for */
+    size_t sent;       /* in that second */
+    uint64_t skipped;  /* since the last chunk that was sent */
 };
 
 struct job {
@@ -75,7 +75,8 @@ static void close_streams(struct job *job)
 
         totals[i].bytes = job->streams[i].bytes;
         /* What cannot be brought into order is there in the order it was written. */
-        (void)pdk_output_close(job->streams[i].file, job->streams[i].file ? &totals[i] : NULL, &err);
+        (void)pdk_output_close(
+                job->streams[i].file, job->streams[i].file ? &totals[i] : NULL, &err);
     }
     job->result.out_bytes = totals[0].bytes;
     job->result.out_dropped = totals[0].dropped;
@@ -157,7 +158,8 @@ static void climb(struct job *job)
     struct pdk_err err = PDK_ERR_INIT;
 
     if (sig != 0)
-        (void)pdk_descend_signal(sig, &err); /* what cannot be scanned now is at the next step */
+        (void)pdk_descend_signal(
+                sig, &err); /* what cannot be scanned now is at the next step */
     if (sig == SIGTERM || sig == SIGINT)
         (void)pdk_descend_signal(SIGCONT, &err); /* a stopped one must run to hear it */
     if (job->ladder.state == PDK_LADDER_GIVEN_UP) {
@@ -314,7 +316,8 @@ void pdk_agent_drained(struct agent *a)
     pdk_proc_resume(job->proc);
 }
 
-static void job_on_reaped(struct pdk_proc *proc, const struct pdk_proc_end *end, void *user)
+static void job_on_reaped(
+        struct pdk_proc *proc, const struct pdk_proc_end *end, void *user)
 {
     struct job *job = user;
 
@@ -342,7 +345,8 @@ static bool is_log_name(const char *name)
     return pdk_path_is_id(name);
 }
 
-static int open_stream(struct job *job, int which, const char *suffix, struct pdk_err *err)
+static int open_stream(
+        struct job *job, int which, const char *suffix, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *path = NULL;
 
@@ -415,7 +419,8 @@ static void answer_unstarted(struct job *job, enum pdk_exec_start start, int os_
 
 static int start(struct job *job, int cwd_fd, struct pdk_err *err)
 {
-    static const struct pdk_proc_handlers handlers = { job_on_output, job_on_reaped, job_on_end };
+    static const struct pdk_proc_handlers handlers = { job_on_output, job_on_reaped,
+        job_on_end };
     struct pdk_spawn_spec spec = {
         .argv = (const char *const *)job->request.argv.items,
         .envp = (const char *const *)job->request.env.items,
@@ -426,7 +431,8 @@ static int start(struct job *job, int cwd_fd, struct pdk_err *err)
 
     if (!spec.envp)
         spec.envp = no_env;
-    return pdk_proc_start(&job->agent->loop, &spec, false, &handlers, job, &job->proc, err);
+    return pdk_proc_start(
+            &job->agent->loop, &spec, false, &handlers, job, &job->proc, err);
 }
 
 static void begin(struct job *job)
@@ -458,17 +464,20 @@ void pdk_agent_exec(struct agent *a, int64_t id, const struct pdk_json *params)
         return;
     }
     (void)getrusage(RUSAGE_CHILDREN, &job->before); /* cannot fail */
-    if (open_stream(job, 0, "stdout", &err) < 0 || open_stream(job, 1, "stderr", &err) < 0) {
+    if (open_stream(job, 0, "stdout", &err) < 0 ||
+            open_stream(job, 1, "stderr", &err) < 0) {
         pdk_agent_error(a, id, PDK_WIRE_IO, err.msg);
         free_unstarted(job);
         return;
     }
-    cwd_fd = pdk_agent_open(a, job->request.cwd ? job->request.cwd : ".", O_RDONLY | O_DIRECTORY);
+    cwd_fd = pdk_agent_open(
+            a, job->request.cwd ? job->request.cwd : ".", O_RDONLY | O_DIRECTORY);
     if (cwd_fd < 0)
         answer_unstarted(job, PDK_EXEC_NO_CWD, errno);
     else if (start(job, cwd_fd, &err) < 0)
-        answer_unstarted(job, err.os_errno == EAGAIN || err.os_errno == ENOMEM ? PDK_EXEC_NO_SPAWN
-                                                                              : PDK_EXEC_NO_COMMAND,
+        answer_unstarted(job,
+                err.os_errno == EAGAIN || err.os_errno == ENOMEM ? PDK_EXEC_NO_SPAWN
+                                                                 : PDK_EXEC_NO_COMMAND,
                 err.os_errno);
     else
         begin(job);

@@ -32,7 +32,8 @@ int pdk_agent_open(const struct agent *a, const char *path, int flags)
 
     do
         fd = syscall(SYS_openat2, a->root_fd, path, &how, sizeof(how));
-    while (fd < 0 && errno == EAGAIN); /* a rename in the way: the kernel asks to try again */
+    while (fd < 0 &&
+            errno == EAGAIN); /* a rename in the way: the kernel asks to try again */
     return (int)fd;
 }
 
@@ -42,7 +43,8 @@ bool pdk_agent_root_gone(const struct agent *a)
 
     if (fstat(a->root_fd, &held) < 0 || held.st_nlink == 0)
         return true;
-    return lstat(a->root, &named) < 0 || named.st_dev != a->root_dev || named.st_ino != a->root_ino;
+    return lstat(a->root, &named) < 0 || named.st_dev != a->root_dev ||
+            named.st_ino != a->root_ino;
 }
 
 static enum pdk_wire_error wire_of_errno(int os_errno)
@@ -85,7 +87,7 @@ static char *take_path(const struct pdk_json *params, const char *key)
 /* ---- read */
 
 struct window {
-    int64_t offset, length; /* bytes */
+    int64_t offset, length;        /* bytes */
     int64_t line_from, line_count; /* from 1; 0: not by lines */
 };
 
@@ -155,7 +157,8 @@ static void settle_window(int fd, struct window *w)
     }
 }
 
-static void answer_read(struct agent *a, int64_t id, int fd, const struct stat *st, struct window *w)
+static void answer_read(
+        struct agent *a, int64_t id, int fd, const struct stat *st, struct window *w)
 {
     PDK_AUTO_FREE char *bytes = NULL;
     struct pdk_json *result;
@@ -191,7 +194,8 @@ void pdk_agent_read(struct agent *a, int64_t id, const struct pdk_json *params)
     };
 
     if (!path || w.offset < 0 || w.length < 0 || w.line_from < 0 || w.line_count < 0) {
-        pdk_agent_error(a, id, PDK_WIRE_BAD_PARAMS, "read takes path, and windows from 0 up");
+        pdk_agent_error(
+                a, id, PDK_WIRE_BAD_PARAMS, "read takes path, and windows from 0 up");
         return;
     }
     fd = open_regular(a, id, path, &st);
@@ -230,7 +234,8 @@ static struct before look_before(int dir, const char *name)
     b.existed = true;
     b.refused = !S_ISREG(st.st_mode);
     b.mode = st.st_mode & 07777;
-    fd = b.refused ? -1 : openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    fd = b.refused ? -1
+                   : openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd >= 0 && pdk_fs_read_fd(fd, 64 << 20, &old, NULL) == 0)
         b.lines = count_lines(pdk_buf_str(&old), old.len);
     return b;
@@ -261,8 +266,8 @@ static int replace(int dir, const char *name, const struct pdk_buf *data, mode_t
     return -1;
 }
 
-static void answer_write(
-        struct agent *a, int64_t id, int dir, const char *name, const struct pdk_json *params)
+static void answer_write(struct agent *a, int64_t id, int dir, const char *name,
+        const struct pdk_json *params)
 {
     PDK_AUTO_BUF struct pdk_buf data = PDK_BUF_INIT;
     struct before before = look_before(dir, name);
@@ -272,7 +277,8 @@ static void answer_write(
     mode_t mode = (mode_t)pdk_json_get_int(params, "mode", before.mode);
 
     if (pdk_json_get_bytes(params, "data", &data, &err) < 0 || data.len > WRITE_MAX) {
-        pdk_agent_error(a, id, data.len > WRITE_MAX ? PDK_WIRE_TOO_LARGE : PDK_WIRE_BAD_PARAMS,
+        pdk_agent_error(a, id,
+                data.len > WRITE_MAX ? PDK_WIRE_TOO_LARGE : PDK_WIRE_BAD_PARAMS,
                 "write takes data of at most 768 KiB");
         return;
     }
@@ -288,8 +294,8 @@ static void answer_write(
     result = pdk_json_object();
     (void)pdk_json_set_bool(result, "existed_before", before.existed);
     (void)pdk_json_set_int(result, "bytes_written", (int64_t)data.len);
-    (void)pdk_json_set_int(
-            result, "line_delta", count_lines(pdk_buf_str(&data), data.len) - before.lines);
+    (void)pdk_json_set_int(result, "line_delta",
+            count_lines(pdk_buf_str(&data), data.len) - before.lines);
     (void)pdk_json_set_str(result, "digest", digest);
     pdk_agent_result(a, id, result);
 }
@@ -339,8 +345,8 @@ static struct pdk_json *stat_one(const struct agent *a, const char *path)
     (void)pdk_json_set_str(item, "type", type_name(st.st_mode));
     (void)pdk_json_set_int(item, "mode", st.st_mode & 07777);
     (void)pdk_json_set_int(item, "size", st.st_size);
-    (void)pdk_json_set_int(
-            item, "mtime_ns", (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
+    (void)pdk_json_set_int(item, "mtime_ns",
+            (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
     return item;
 }
 
@@ -357,7 +363,8 @@ void pdk_agent_stat_many(struct agent *a, int64_t id, const struct pdk_json *par
     for (size_t i = 0; i < pdk_json_len(paths); i++) {
         size_t len = 0;
         const char *text = pdk_json_text(pdk_json_at(paths, i), &len);
-        PDK_AUTO_FREE char *coded = text ? NULL : take_path(pdk_json_at(paths, i), "path");
+        PDK_AUTO_FREE char *coded =
+                text ? NULL : take_path(pdk_json_at(paths, i), "path");
         const char *path = text && strlen(text) == len ? text : coded;
 
         (void)pdk_json_append(items, path ? stat_one(a, path) : pdk_json_null());

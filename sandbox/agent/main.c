@@ -63,7 +63,8 @@ static int wait_for(pid_t inner)
 {
     int status = 0;
 
-    (void)signal(SIGTERM, SIG_IGN); /* it comes to the inner one by the end of its input */
+    (void)signal(
+            SIGTERM, SIG_IGN); /* it comes to the inner one by the end of its input */
     (void)signal(SIGINT, SIG_IGN);
     while (waitpid(inner, &status, 0) < 0 && errno == EINTR)
         ;

@@ -57,7 +57,8 @@ static void send_text(struct agent *a, struct pdk_buf *text)
     }
 }
 
-void pdk_agent_error(struct agent *a, int64_t id, enum pdk_wire_error code, const char *message)
+void pdk_agent_error(
+        struct agent *a, int64_t id, enum pdk_wire_error code, const char *message)
 {
     struct pdk_buf text = PDK_BUF_INIT;
     struct pdk_err err = PDK_ERR_INIT;
@@ -79,7 +80,8 @@ void pdk_agent_result(struct agent *a, int64_t id, struct pdk_json *result)
         return;
     }
     pdk_buf_fini(&text);
-    pdk_agent_error(a, id, err.code == PDK_EINVAL ? PDK_WIRE_TOO_LARGE : PDK_WIRE_IO, err.msg);
+    pdk_agent_error(
+            a, id, err.code == PDK_EINVAL ? PDK_WIRE_TOO_LARGE : PDK_WIRE_IO, err.msg);
 }
 
 void pdk_agent_notify(struct agent *a, const char *method, struct pdk_json *params)
@@ -154,8 +156,8 @@ void pdk_agent_idle(struct agent *a)
 
 static struct pdk_json *verbs_here(void)
 {
-    static const enum pdk_verb verbs[] = { PDK_VERB_DESCRIPTOR, PDK_VERB_READ, PDK_VERB_WRITE,
-        PDK_VERB_STAT_MANY, PDK_VERB_FINGERPRINT, PDK_VERB_EXEC };
+    static const enum pdk_verb verbs[] = { PDK_VERB_DESCRIPTOR, PDK_VERB_READ,
+        PDK_VERB_WRITE, PDK_VERB_STAT_MANY, PDK_VERB_FINGERPRINT, PDK_VERB_EXEC };
     struct pdk_json *names = pdk_json_array();
 
     for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
@@ -170,7 +172,8 @@ static struct pdk_json *describe(const struct agent *a)
 
     if (!v)
         return NULL;
-    (void)pdk_fs_read("/proc/sys/kernel/random/boot_id", 64, &boot, NULL); /* "" where unknown */
+    (void)pdk_fs_read(
+            "/proc/sys/kernel/random/boot_id", 64, &boot, NULL); /* "" where unknown */
     (void)pdk_json_set_str(v, "agent", "paddock-agent " PDK_VERSION);
     (void)pdk_json_set_int(v, "protocol", PDK_PROTOCOL_VERSION);
     (void)pdk_json_set(v, "verbs", verbs_here());
@@ -178,8 +181,8 @@ static struct pdk_json *describe(const struct agent *a)
     (void)pdk_json_set_str(v, "location", "local");
     (void)pdk_json_set_bytes(v, "root", a->root, strlen(a->root));
     (void)pdk_json_set_int(v, "pid", getpid());
-    (void)pdk_json_set(
-            v, "boot_id", pdk_json_strn(pdk_buf_str(&boot), strcspn(pdk_buf_str(&boot), "\n")));
+    (void)pdk_json_set(v, "boot_id",
+            pdk_json_strn(pdk_buf_str(&boot), strcspn(pdk_buf_str(&boot), "\n")));
     return v;
 }
 
@@ -188,15 +191,18 @@ static void initialize(struct agent *a, int64_t id, const struct pdk_json *param
     int64_t lease = pdk_json_get_int(params, "lease_ms", -1);
     int64_t heartbeat = pdk_json_get_int(params, "heartbeat_ms", BEAT_MS);
 
-    if (pdk_json_get_int(params, "protocol", 0) != PDK_PROTOCOL_VERSION || heartbeat < 1) {
-        pdk_agent_error(a, id, PDK_WIRE_BAD_PARAMS, "this agent speaks protocol version 1");
+    if (pdk_json_get_int(params, "protocol", 0) != PDK_PROTOCOL_VERSION ||
+            heartbeat < 1) {
+        pdk_agent_error(
+                a, id, PDK_WIRE_BAD_PARAMS, "this agent speaks protocol version 1");
         return;
     }
     if (lease >= 0 && a->lease_ms == 0)
         a->lease_ms = lease;
     a->heartbeat_ms = heartbeat;
     a->initialized = true;
-    (void)uv_timer_set_repeat(&a->beat, (uint64_t)(heartbeat / 5 > 0 ? heartbeat / 5 : 1));
+    (void)uv_timer_set_repeat(
+            &a->beat, (uint64_t)(heartbeat / 5 > 0 ? heartbeat / 5 : 1));
     (void)uv_timer_again(&a->beat);
     pdk_agent_result(a, id, describe(a));
 }

@@ -32,7 +32,8 @@ static void add_entry(struct walk *w, const char *path, const struct stat *st)
 
     pdk_digest_add(w->digest, path, strlen(path) + 1);
     if (S_ISDIR(st->st_mode))
-        facts[1] = facts[2] = facts[3] = facts[4] = facts[5] = 0; /* its entries speak for it */
+        facts[1] = facts[2] = facts[3] = facts[4] = facts[5] =
+                0; /* its entries speak for it */
     pdk_digest_add(w->digest, facts, sizeof(facts));
     w->entries++;
 }
@@ -57,15 +58,17 @@ static int list_names(int fd, struct pdk_strv *names, struct pdk_err *err)
 static int read_directory(struct walk *w, const char *path, struct pdk_err *err)
 {
     PDK_AUTO_STRV struct pdk_strv names = PDK_STRV_INIT;
-    PDK_AUTO_FD int fd = pdk_agent_open(w->agent, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    PDK_AUTO_FD int fd =
+            pdk_agent_open(w->agent, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 
     if (fd < 0)
         return 0; /* gone or closed to us meanwhile: its own entry says so */
     if (list_names(dup(fd), &names, err) < 0)
         return err->code;
     for (size_t i = 0; i < names.len; i++) {
-        PDK_AUTO_FREE char *child = strcmp(path, ".") == 0 ? strdup(names.items[i])
-                                                           : pdk_strf("%s/%s", path, names.items[i]);
+        PDK_AUTO_FREE char *child = strcmp(path, ".") == 0
+                ? strdup(names.items[i])
+                : pdk_strf("%s/%s", path, names.items[i]);
         struct stat st;
 
         if (!child)
