@@ -17,6 +17,7 @@
 #include "base/auto.h"
 #include "base/error.h"
 #include "base/fs.h"
+#include "base/path.h"
 #include "base/utf8.h"
 #include "trees/beneath.h"
 #include "trees/filter.h"
@@ -81,14 +82,35 @@ static int hash_bytes(struct taking *t, const void *data, size_t len, struct pdk
     return 0;
 }
 
+/* What may come of looking at one path, beside an error. */
+enum { TAKE_OK = 0, TAKE_UNREADABLE = 1, TAKE_GONE = 2 };
+
+static int take_refused(int os_errno, const char *path, struct pdk_err *err)
+{
+    if (os_errno == ENOENT || os_errno == ENOTDIR || os_errno == ELOOP)
+        return TAKE_GONE; /* or something else now, which the next capture sees */
+    if (os_errno == EACCES || os_errno == EPERM)
+        return TAKE_UNREADABLE;
+    return pdk_fail(err, PDK_EIO, os_errno, "cannot open '%s'", path);
+}
+
+/* Read through its own directory's handle: no link on the way is followed. */
 static int take_link(
         struct taking *t, const char *path, struct pdk_oid *out, struct pdk_err *err)
 {
     char target[PATH_MAX];
-    ssize_t n = readlinkat(t->spec->root_fd, path, target, sizeof(target));
+    PDK_AUTO_FREE char *dir = pdk_path_dirname(path);
+    PDK_AUTO_FD int fd =
+            dir ? pdk_beneath_open(t->spec->root_fd, dir, O_PATH | O_DIRECTORY, 0) : -1;
+    ssize_t n;
 
+    if (!dir)
+        return pdk_fail_nomem(err);
+    if (fd < 0)
+        return take_refused(errno, path, err);
+    n = readlinkat(fd, pdk_path_basename(path), target, sizeof(target));
     if (n < 0)
-        return pdk_fail(err, PDK_EIO, errno, "cannot read the link '%s'", path);
+        return errno == EINVAL ? TAKE_GONE : take_refused(errno, path, err);
     return hash_bytes(t, target, (size_t)n, out, err);
 }
 
@@ -128,13 +150,13 @@ static int stream_blob(
     return 0;
 }
 
-static int take_bytes(struct taking *t, const char *path, int fd, struct pdk_oid *out,
-        struct pdk_err *err)
+static int take_bytes(struct taking *t, const char *path, int fd, int64_t max,
+        struct pdk_oid *out, struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf raw = PDK_BUF_INIT;
     PDK_AUTO_BUF struct pdk_buf converted = PDK_BUF_INIT;
 
-    if (pdk_fs_read_fd(fd, SIZE_MAX / 4, &raw, err) < 0)
+    if (pdk_fs_read_fd(fd, (size_t)max, &raw, err) < 0)
         return err->code;
     if (!t->filter)
         return hash_bytes(t, pdk_buf_str(&raw), raw.len, out, err);
@@ -144,9 +166,7 @@ static int take_bytes(struct taking *t, const char *path, int fd, struct pdk_oid
     return hash_bytes(t, pdk_buf_str(&converted), converted.len, out, err);
 }
 
-enum { TAKE_OK = 0, TAKE_UNREADABLE = 1 };
-
-/* TAKE_UNREADABLE where the file cannot be opened; st becomes what was read. */
+/* st becomes what was read. */
 static int take_file(struct taking *t, const char *path, struct stat *st,
         struct pdk_oid *out, struct pdk_err *err)
 {
@@ -155,8 +175,10 @@ static int take_file(struct taking *t, const char *path, struct stat *st,
             t->spec->root_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     int rc;
 
-    if (fd < 0 || fstat(fd, st) < 0 || !S_ISREG(st->st_mode))
-        return TAKE_UNREADABLE;
+    if (fd < 0)
+        return take_refused(errno, path, err);
+    if (fstat(fd, st) < 0 || !S_ISREG(st->st_mode))
+        return TAKE_GONE;
     if (st->st_size > max) {
         (void)pdk_fail(err, PDK_EINVAL, 0,
                 "'%s' has %lld bytes, more than may be captured", path,
@@ -166,7 +188,7 @@ static int take_file(struct taking *t, const char *path, struct stat *st,
     if (t->write && !t->filter && st->st_size > CHUNK)
         rc = stream_blob(t, fd, st->st_size, out, err);
     else
-        rc = take_bytes(t, path, fd, out, err);
+        rc = take_bytes(t, path, fd, max, out, err);
     return rc < 0 ? pdk_wrap(err, "'%s'", path) : 0;
 }
 
@@ -287,6 +309,8 @@ static int take_item(
 
     if (rc < 0)
         return rc;
+    if (rc == TAKE_GONE)
+        return old ? add_dirt(t, 'D', old->path, err) : 0;
     if (rc == TAKE_UNREADABLE) {
         if (add_warning(t, PDK_CAPTURE_UNREADABLE, item->path, err) < 0)
             return err->code;
@@ -326,28 +350,6 @@ static int capture_visit(
 
 /* ---- the whole */
 
-/* Entries below a directory that could not be read are not gone: their old version stays. */
-static bool is_hidden(const struct taking *t, const char *path)
-{
-    PDK_AUTO_FREE char *dir = strdup(path);
-    struct stat st;
-    char *slash;
-
-    while (dir && (slash = strrchr(dir, '/'))) {
-        int fd;
-
-        *slash = '\0';
-        if (fstatat(t->spec->root_fd, dir, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-                !S_ISDIR(st.st_mode))
-            continue;
-        fd = pdk_beneath_open(t->spec->root_fd, dir, O_RDONLY | O_DIRECTORY, 0);
-        if (fd >= 0)
-            (void)close(fd);
-        return fd < 0 && errno == EACCES;
-    }
-    return false;
-}
-
 static int note_gone(struct taking *t, struct pdk_err *err)
 {
     for (size_t i = 0; i < t->before.len; i++) {
@@ -355,12 +357,8 @@ static int note_gone(struct taking *t, struct pdk_err *err)
 
         if (t->seen[i])
             continue;
-        if (is_hidden(t, old->path)) {
-            if (keep_same(t, old, err) < 0)
-                return err->code;
-        } else if (add_dirt(t, 'D', old->path, err) < 0) {
+        if (add_dirt(t, 'D', old->path, err) < 0)
             return err->code;
-        }
     }
     return 0;
 }
@@ -425,6 +423,11 @@ static int walk_all(struct taking *t, uint64_t *ignored, struct pdk_err *err)
     return 0;
 }
 
+static bool same_object(const struct pdk_index_entry *a, const struct pdk_index_entry *b)
+{
+    return a && a->mode == b->mode && pdk_oid_equal(&a->oid, &b->oid);
+}
+
 /* What differs between the two indexes, as updates of the tree: both are sorted. */
 static int collect_updates(struct taking *t, struct pdk_err *err)
 {
@@ -438,9 +441,9 @@ static int collect_updates(struct taking *t, struct pdk_err *err)
         int order = !a ? 1 : !b ? -1 : strcmp(a->path, b->path);
         int rc = 0;
 
-        if (order < 0)
+        if (a && order < 0)
             rc = add_update(t, a->path, 0, &none, err);
-        else if (order > 0 || a->mode != b->mode || !pdk_oid_equal(&a->oid, &b->oid))
+        else if (b && (order > 0 || !same_object(a, b)))
             rc = add_update(t, b->path, b->mode, &b->oid, err);
         if (rc < 0)
             return rc;

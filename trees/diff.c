@@ -3,6 +3,7 @@
 #include <git2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/str.h"
@@ -82,6 +83,46 @@ static void fill_side(const git_diff_file *file, uint32_t *mode, struct pdk_oid 
         pdk_oid_of(&file->id, oid);
 }
 
+/* Lines that a blob has by itself: as if it came from nothing. */
+static int count_blob(struct pdk_vault *vault, const struct pdk_oid *oid, size_t *out,
+        bool *binary, struct pdk_err *err)
+{
+    git_blob *blob = NULL;
+    git_patch *patch = NULL;
+    git_oid id;
+    int rc;
+
+    if (pdk_oid_to(oid, &id, err) < 0)
+        return err->code;
+    rc = git_blob_lookup(&blob, pdk_vault_repository(vault), &id);
+    if (rc == 0)
+        rc = git_patch_from_blobs(&patch, NULL, NULL, blob, NULL, NULL);
+    if (rc == 0 && patch) {
+        *binary = *binary ||
+                (git_patch_get_delta(patch)->flags & GIT_DIFF_FLAG_BINARY) != 0;
+        rc = git_patch_line_stats(NULL, out, NULL, patch);
+    }
+    git_patch_free(patch);
+    git_blob_free(blob);
+    return rc < 0 ? pdk_git2_fail(err, rc, "comparing object %s", oid->hex) : 0;
+}
+
+/* A change of type is the end of one file and the beginning of another, as git counts it. */
+static int count_type_change(
+        struct pdk_vault *vault, struct pdk_change *change, struct pdk_err *err)
+{
+    size_t added = 0, deleted = 0;
+
+    if ((change->old_mode & S_IFMT) == 0160000 || (change->new_mode & S_IFMT) == 0160000)
+        return 0;
+    if (count_blob(vault, &change->old_oid, &deleted, &change->binary, err) < 0 ||
+            count_blob(vault, &change->new_oid, &added, &change->binary, err) < 0)
+        return err->code;
+    change->added = (int64_t)added;
+    change->deleted = (int64_t)deleted;
+    return 0;
+}
+
 /* Lines of one file; a file that is binary has none. */
 static int count_lines(
         git_diff *diff, size_t i, struct pdk_change *change, struct pdk_err *err)
@@ -102,8 +143,8 @@ static int count_lines(
     return 0;
 }
 
-static int fill_change(git_diff *diff, size_t i, unsigned int flags,
-        struct pdk_change *change, struct pdk_err *err)
+static int fill_change(struct pdk_vault *vault, git_diff *diff, size_t i,
+        unsigned int flags, struct pdk_change *change, struct pdk_err *err)
 {
     const git_diff_delta *delta = git_diff_get_delta(diff, i);
     const char *path = delta->new_file.path ? delta->new_file.path : delta->old_file.path;
@@ -118,7 +159,11 @@ static int fill_change(git_diff *diff, size_t i, unsigned int flags,
         fill_side(&(git_diff_file){ 0 }, &change->old_mode, &change->old_oid);
     if (delta->status == GIT_DELTA_DELETED)
         fill_side(&(git_diff_file){ 0 }, &change->new_mode, &change->new_oid);
-    return flags & PDK_DIFF_LINES ? count_lines(diff, i, change, err) : 0;
+    if (!(flags & PDK_DIFF_LINES))
+        return 0;
+    if (change->status == 'T')
+        return count_type_change(vault, change, err);
+    return count_lines(diff, i, change, err);
 }
 
 static int by_path(const void *a, const void *b)
@@ -127,8 +172,8 @@ static int by_path(const void *a, const void *b)
             ((const struct pdk_change *)a)->path, ((const struct pdk_change *)b)->path);
 }
 
-static int fill_diff(
-        git_diff *diff, unsigned int flags, struct pdk_diff *out, struct pdk_err *err)
+static int fill_diff(struct pdk_vault *vault, git_diff *diff, unsigned int flags,
+        struct pdk_diff *out, struct pdk_err *err)
 {
     size_t n = git_diff_num_deltas(diff);
 
@@ -137,7 +182,7 @@ static int fill_diff(
         return pdk_fail_nomem(err);
     for (size_t i = 0; i < n; i++) {
         out->len = i + 1;
-        if (fill_change(diff, i, flags, &out->changes[i], err) < 0)
+        if (fill_change(vault, diff, i, flags, &out->changes[i], err) < 0)
             return err->code;
         out->added += out->changes[i].added;
         out->deleted += out->changes[i].deleted;
@@ -156,7 +201,7 @@ int pdk_diff_trees(struct pdk_vault *vault, const struct pdk_oid *from,
 
     if (make_diff(vault, from, to, &diff, err) < 0)
         return err->code;
-    rc = fill_diff(diff, flags, &made, err);
+    rc = fill_diff(vault, diff, flags, &made, err);
     git_diff_free(diff);
     if (rc < 0) {
         pdk_diff_fini(&made);

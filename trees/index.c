@@ -88,6 +88,18 @@ struct pdk_index_entry *pdk_index_find(const struct pdk_index *index, const char
     return NULL;
 }
 
+struct pdk_index_entry *pdk_index_below(
+        const struct pdk_index *index, const char *dir, size_t *n)
+{
+    PDK_AUTO_FREE char *prefix = pdk_strf("%s%s", dir, dir[0] ? "/" : "");
+    size_t at = prefix ? lower_bound(index, prefix) : index->len;
+
+    *n = 0;
+    while (at + *n < index->len && pdk_starts_with(index->entries[at + *n].path, prefix))
+        ++*n;
+    return index->entries ? &index->entries[at] : NULL;
+}
+
 bool pdk_index_has_below(const struct pdk_index *index, const char *dir)
 {
     PDK_AUTO_FREE char *prefix = pdk_strf("%s/", dir);

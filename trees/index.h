@@ -43,6 +43,9 @@ int pdk_index_add(struct pdk_index *index, const char *path, uint32_t mode,
         const struct pdk_oid *oid, struct pdk_err *err);
 /* The entry of the path, or NULL. */
 struct pdk_index_entry *pdk_index_find(const struct pdk_index *index, const char *path);
+/* The entries below the directory ("": all), n of them; they stand together. */
+struct pdk_index_entry *pdk_index_below(
+        const struct pdk_index *index, const char *dir, size_t *n);
 /* Is there an entry below the directory? */
 bool pdk_index_has_below(const struct pdk_index *index, const char *dir);
 /*

@@ -91,6 +91,9 @@ static int by_text(const void *a, const void *b)
     return strcmp(((const struct name *)a)->text, ((const struct name *)b)->text);
 }
 
+/* What is in a directory that may not be read is not gone. */
+enum { READ_CLOSED = 1 };
+
 static int read_names(int fd, struct names *names, struct pdk_err *err)
 {
     PDK_AUTO_DIR DIR *dir = fdopendir(fd);
@@ -101,16 +104,21 @@ static int read_names(int fd, struct names *names, struct pdk_err *err)
         (void)close(fd);
         return pdk_fail(err, PDK_EIO, errno, "cannot read a directory");
     }
-    while ((entry = readdir(dir))) {
+    for (errno = 0; (entry = readdir(dir)); errno = 0) {
         const char *name = entry->d_name;
 
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
             continue;
         names->nested = names->nested || strcmp(name, ".git") == 0;
-        if (fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-                add_name(names, name, &st, err) < 0)
-            return err->code;
+        if (fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+            if (add_name(names, name, &st, err) < 0)
+                return err->code;
+        } else if (errno != ENOENT) {
+            return READ_CLOSED; /* listed, but not to be looked at */
+        }
     }
+    if (errno != 0)
+        return pdk_fail(err, PDK_EIO, errno, "cannot read a directory");
     if (names->len > 1)
         qsort(names->items, names->len, sizeof(*names->items), by_text);
     return 0;
@@ -223,10 +231,12 @@ static int read_directory(struct walker *w, const char *path, struct names *name
             O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
     int copy;
 
-    if (fd < 0 && !path[0])
-        return pdk_fail(err, PDK_ENOTFOUND, errno, "the working copy is gone");
+    if (fd < 0 && errno == ENOENT)
+        return path[0] ? 0 : pdk_fail(err, PDK_ENOTFOUND, 0, "the working copy is gone");
+    if (fd < 0 && (errno == EACCES || errno == EPERM))
+        return READ_CLOSED;
     if (fd < 0)
-        return errno == ENOENT ? 0 : warn(w, PDK_CAPTURE_UNREADABLE, path, err);
+        return pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", path);
     if (read_rules(fd, ".gitignore", path, &rules->own, err) < 0)
         return err->code;
     copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -248,6 +258,25 @@ static int visit_names(struct walker *w, const char *path, const struct names *n
     return 0;
 }
 
+/* Says once that it cannot be read, and for each entry below that it is as it was. */
+static int tell_closed(struct walker *w, const char *path, struct pdk_err *err)
+{
+    size_t n = 0;
+    struct pdk_index_entry *first = pdk_index_below(w->spec->index, path, &n);
+
+    if (warn(w, PDK_CAPTURE_UNREADABLE, path, err) < 0)
+        return err->code;
+    for (size_t i = 0; i < n; i++) {
+        struct pdk_walk_item item = {
+            .event = PDK_WALK_SAME, .path = first[i].path, .entry = &first[i]
+        };
+
+        if (tell(w, &item, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
 /* Recursion is as deep as a path has components: 2,048 at most, with little on the stack. */
 static int walk_directory(struct walker *w, const char *path, const struct rules *above,
         bool all_ignored, struct pdk_err *err)
@@ -256,7 +285,9 @@ static int walk_directory(struct walker *w, const char *path, const struct rules
     struct rules rules = { above, NULL };
     int rc = read_directory(w, path, &names, &rules, err);
 
-    if (rc == 0)
+    if (rc == READ_CLOSED)
+        rc = tell_closed(w, path, err);
+    else if (rc == 0)
         rc = visit_names(w, path, &names, &rules, all_ignored, err);
     pdk_ignore_free(rules.own);
     names_fini(&names);

@@ -341,7 +341,7 @@ static void candidate_on_captured(const struct pdk_err *why, void *user)
     struct candidate *c = user;
 
     if (why->code == 0) {
-        pdk_work_queue(&c->run->loop, &handlers, c);
+        pdk_work_queue(c->run->loop, &handlers, c);
         return;
     }
     fail_with(c,

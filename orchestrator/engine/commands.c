@@ -73,7 +73,7 @@ int pdk_session_for(struct candidate *c, const char *suffix, const struct pdk_oi
     PDK_AUTO_FREE char *id = pdk_strf("%s%s", c->attempt_id, suffix);
     PDK_AUTO_FREE char *dir = id ? pdk_path_join(spec->state->sandboxes, id) : NULL;
     struct pdk_session_spec session = {
-        .loop = &c->run->loop,
+        .loop = c->run->loop,
         .be = c->run->tasks[c->task_place].backend,
         .repo = spec->repo,
         .vault_path = spec->state->vault,

@@ -8,12 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "orchestrator/engine/internal.h"
 #include "promote/select.h"
 #include "store/store.h"
+
+/* What the loop watches beside the candidates; lives on pdk_engine_run()'s stack. */
+struct watch {
+    uv_loop_t loop;
+    uv_signal_t on_int, on_term;
+    uv_timer_t tick;
+};
 
 bool pdk_run_stopping(const struct run *run)
 {
@@ -269,11 +277,11 @@ static void start_ready(struct run *run)
 
 static void stop_watching(struct run *run)
 {
-    if (uv_is_closing((uv_handle_t *)&run->tick))
+    if (uv_is_closing((uv_handle_t *)&run->watch->tick))
         return;
-    uv_close((uv_handle_t *)&run->on_int, NULL);
-    uv_close((uv_handle_t *)&run->on_term, NULL);
-    uv_close((uv_handle_t *)&run->tick, NULL);
+    uv_close((uv_handle_t *)&run->watch->on_int, NULL);
+    uv_close((uv_handle_t *)&run->watch->on_term, NULL);
+    uv_close((uv_handle_t *)&run->watch->tick, NULL);
 }
 
 void pdk_run_candidate_ended(struct run *run, struct candidate *c)
@@ -312,14 +320,14 @@ static void run_on_tick(uv_timer_t *timer)
 static void watch(struct run *run)
 {
     /* None of these can fail on a fresh loop with valid signals. */
-    (void)uv_signal_init(&run->loop, &run->on_int);
-    (void)uv_signal_init(&run->loop, &run->on_term);
-    (void)uv_timer_init(&run->loop, &run->tick);
-    run->on_int.data = run->on_term.data = run->tick.data = run;
-    (void)uv_signal_start(&run->on_int, run_on_signal, SIGINT);
-    (void)uv_signal_start(&run->on_term, run_on_signal, SIGTERM);
+    (void)uv_signal_init(run->loop, &run->watch->on_int);
+    (void)uv_signal_init(run->loop, &run->watch->on_term);
+    (void)uv_timer_init(run->loop, &run->watch->tick);
+    run->watch->on_int.data = run->watch->on_term.data = run->watch->tick.data = run;
+    (void)uv_signal_start(&run->watch->on_int, run_on_signal, SIGINT);
+    (void)uv_signal_start(&run->watch->on_term, run_on_signal, SIGTERM);
     if (run->spec->listener.on_tick)
-        (void)uv_timer_start(&run->tick, run_on_tick, 100, 100);
+        (void)uv_timer_start(&run->watch->tick, run_on_tick, 100, 100);
 }
 
 /* ---- the end */
@@ -419,7 +427,7 @@ static void carry_out(struct run *run, struct pdk_engine_result *out)
     start_ready(run);
     if (pdk_sched_idle(run->sched))
         stop_watching(run);
-    (void)uv_run(&run->loop, UV_RUN_DEFAULT);
+    (void)uv_run(run->loop, UV_RUN_DEFAULT);
     judge_skipped(run);
     release_kept(run);
     record_end(run, out);
@@ -429,7 +437,10 @@ int pdk_engine_run(const struct pdk_engine_spec *spec, struct pdk_engine_result 
         struct pdk_err *err)
 {
     PDK_AUTO_FREE char *pin = pdk_strf("run/%s", spec->run);
-    struct run run = { .spec = spec, .started_ms = pdk_clock_ms() };
+    struct watch watch;
+    struct run run = {
+        .spec = spec, .watch = &watch, .loop = &watch.loop, .started_ms = pdk_clock_ms()
+    };
     struct pdk_err unpin = PDK_ERR_INIT;
     int rc = pin ? prepare(&run, err) : pdk_fail_nomem(err);
 
@@ -437,11 +448,11 @@ int pdk_engine_run(const struct pdk_engine_spec *spec, struct pdk_engine_result 
         rc = pdk_repo_pin(spec->repo, pin, &run.base.commit, err);
     if (rc == 0)
         rc = commit_plan(&run, err);
-    if (rc == 0 && uv_loop_init(&run.loop) < 0)
+    if (rc == 0 && uv_loop_init(&watch.loop) < 0)
         rc = pdk_fail(err, PDK_EIO, 0, "cannot make an event loop");
     if (rc == 0) {
         carry_out(&run, out);
-        if (uv_loop_close(&run.loop) != 0)
+        if (uv_loop_close(&watch.loop) != 0)
             run.fatal.code = run.fatal.code
                     ? run.fatal.code
                     : pdk_fail(&run.fatal, PDK_EBUG, 0, "handles are left on the loop");

@@ -8,7 +8,6 @@
 #define PDK_ORCHESTRATOR_ENGINE_INTERNAL_H
 
 #include <stdbool.h>
-#include <uv.h>
 
 #include "base/error.h"
 #include "orchestrator/engine/engine.h"
@@ -21,7 +20,9 @@
 #include "verify/evidence.h"
 
 struct run;
+struct uv_loop_s;
 struct verification;
+struct watch; /* signals and the tick: engine.c */
 
 /* One candidate. Fields of an attempt are reset when another one starts. */
 struct candidate {
@@ -75,9 +76,8 @@ struct task_run {
 
 struct run {
     const struct pdk_engine_spec *spec;
-    uv_loop_t loop;
-    uv_signal_t on_int, on_term;
-    uv_timer_t tick;
+    struct uv_loop_s *loop;
+    struct watch *watch;
     struct pdk_sched *sched;
     struct pdk_fold *fold;
     struct pdk_vault *vault; /* of the loop thread */
