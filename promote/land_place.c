@@ -110,9 +110,12 @@ static int drop_dir(struct pdk_landing *l, const char *dir, struct pdk_err *err)
         return pdk_fail_nomem(err);
     if (reserve_step(l, err) < 0)
         return err->code;
-    if (pdk_land_wants_dir(l, dir) || parent < 0 ||
-            fstatat(parent, pdk_land_leaf(dir), &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (pdk_land_wants_dir(l, dir))
         return 0;
+    if (parent < 0 || fstatat(parent, pdk_land_leaf(dir), &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT /* with a neighbour's directory, before */
+                ? 0
+                : pdk_fail(err, PDK_EIO, errno, "cannot see '%s'", dir);
     if (unlinkat(parent, pdk_land_leaf(dir), AT_REMOVEDIR) < 0)
         return 0; /* the user has something there, or it is not ours to remove: git leaves it too */
     note_dir(l, PDK_LAND_REMOVED_DIR, pdk_take_ptr(&copy), st.st_mode & 07777);
@@ -248,7 +251,8 @@ static int sync_above(const struct pdk_landing *l, const char *path, struct pdk_
         slash = strrchr(dir, '/');
         *(slash ? slash : dir) = '\0';
         there = pdk_land_open_dir(l, dir, O_RDONLY);
-    } while (there < 0 && dir[0] && (errno == ENOENT || errno == ENOTDIR));
+    } while (there < 0 && dir[0] &&
+            (errno == ENOENT || errno == ENOTDIR || errno == ELOOP));
 
     PDK_AUTO_FD int fd = there;
 
