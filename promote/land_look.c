@@ -113,13 +113,13 @@ static bool parent_leaves(const struct pdk_landing *l, const char *path)
     return false;
 }
 
-/* Would the directory at path be empty, and not just empty now, once the change's deletions are made? */
+/* Would nothing but directories be left below path, once the change's deletions are made? */
 static bool dir_empties(const struct pdk_landing *l, const char *path)
 {
     int fd = pdk_land_open_dir(l, path, O_RDONLY);
     PDK_AUTO_DIR DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     const struct dirent *entry;
-    bool any = false, all = true;
+    bool all = true;
 
     if (!dir) {
         pdk_cleanup_fd(&fd);
@@ -131,10 +131,9 @@ static bool dir_empties(const struct pdk_landing *l, const char *path)
         PDK_AUTO_FREE char *child = pdk_strf("%s/%s", path, entry->d_name);
         const struct pdk_change *c = child ? find(&l->diff, child) : NULL;
 
-        any = true;
         all = child && ((c && c->new_mode == 0) || dir_empties(l, child));
     }
-    return any && all;
+    return all;
 }
 
 /* ---- bytes */

@@ -2,6 +2,7 @@
  * Swapping the staged files in, one rename each, and back again in reverse when anything fails. Nothing
  * is overwritten unread: an addition never replaces, and a file that leaves is compared after it left.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -122,6 +123,31 @@ static int drop_dir(struct pdk_landing *l, const char *dir, struct pdk_err *err)
     return 1;
 }
 
+/*
+ * A directory without a file in it is nothing to git: one may be in the way of a file. Whatever else is
+ * in there stays, and the file then meets it.
+ */
+static int clear_dir(struct pdk_landing *l, const char *path, struct pdk_err *err)
+{
+    int fd = pdk_land_open_dir(l, path, O_RDONLY);
+    PDK_AUTO_DIR DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+    int rc = 0;
+
+    if (!dir) {
+        pdk_cleanup_fd(&fd);
+        return 0;
+    }
+    while (rc >= 0 && (entry = readdir(dir)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        PDK_AUTO_FREE char *child = pdk_strf("%s/%s", path, entry->d_name);
+
+        rc = child ? clear_dir(l, child, err) : pdk_fail_nomem(err);
+    }
+    return rc < 0 ? rc : drop_dir(l, path, err);
+}
+
 static int drop_parents(struct pdk_landing *l, const char *path, struct pdk_err *err)
 {
     char dir[4096];
@@ -178,10 +204,18 @@ static int add_file(
     const char *path = item->change->path;
     struct pdk_land_name name = pdk_land_name(l, item);
     PDK_AUTO_FD int dir = -1;
+    int rc;
 
     if (need_parent(l, path, &dir, err) < 0 || reserve_step(l, err) < 0)
         return err->code;
-    if (renameat2(l->stage_fd, name.text, dir, pdk_land_leaf(path), RENAME_NOREPLACE) < 0)
+    rc = renameat2(l->stage_fd, name.text, dir, pdk_land_leaf(path), RENAME_NOREPLACE);
+    if (rc < 0 && errno == EEXIST) {
+        if (clear_dir(l, path, err) < 0 || reserve_step(l, err) < 0)
+            return err->code;
+        rc = renameat2(
+                l->stage_fd, name.text, dir, pdk_land_leaf(path), RENAME_NOREPLACE);
+    }
+    if (rc < 0)
         return errno == EEXIST ? conflict(l, path, "exists already", err)
                                : pdk_fail(err, pdk_code_of_errno(errno), errno,
                                          "cannot write '%s'", path);

@@ -52,6 +52,8 @@ static const struct landing landings[] = {
     { "directory to link", SAMPLE, "rm -r d; ln -s f d", NULL, "test -L d" },
     { "deep directory to file", "mkdir -p d/e/f; echo 1 > d/e/f/g; echo 2 > d/h",
             "rm -r d/e; echo e > d/e", NULL, NULL },
+    { "empty directories in the way", SAMPLE, "rm -r d; echo d > d; echo n > n",
+            "mkdir -p d/1/2 n/3", "test -f d && test -f n" },
     { "odd names",
             "echo 1 > \"$(printf 'a\\nb\\t\"')\"; echo 1 > -- 2>/dev/null; echo 1 > ./-rf; echo 1 > 'c d'",
             "echo 2 > \"$(printf 'a\\nb\\t\"')\"; echo 2 > ./-rf; rm 'c d'; echo 3 > \"$(printf '\\377\\001')\"; echo 4 > '*'",
@@ -69,7 +71,7 @@ static const struct landing landings[] = {
             "mkdir d; echo '* eol=crlf' > d/.gitattributes; printf 'a\\r\\n' > d/t",
             "printf 'b\\r\\n' > d/t", NULL,
             "test \"$(od -An -c d/t | tr -d ' ')\" = 'b\\r\\n'" },
-    { "an unborn user stage stays", SAMPLE, "echo two > f", "echo s > s; git add s",
+    { "what is staged stays", SAMPLE, "echo two > f", "echo s > s; git add s",
             "git diff --cached --quiet -- f" },
 };
 

@@ -19,10 +19,10 @@
 
 #define BEFORE                                                                                       \
     "echo 1 > a; echo 1 > m; mkdir -p d/e; echo 1 > d/e/x; echo 1 > d/e/y; echo 1 > t; echo 1 > u; " \
-    "mkdir k; echo 1 > k/k; chmod 640 m"
+    "mkdir k; echo 1 > k/k; chmod 640 m; mkdir -p v/w"
 #define CHANGE                                                                                 \
     "echo 2 > m; rm -r d; echo 2 > d; rm a; mkdir a; echo 2 > a/b; ln -sf m t; mkdir -p n/o; " \
-    "echo 2 > n/o/p; ln -s q n/q; chmod +x u; rm -r k"
+    "echo 2 > n/o/p; ln -s q n/q; chmod +x u; rm -r k; rmdir v/w v; echo 2 > v"
 
 /* The calls until one fails, or until the user writes; 0: never. */
 static int fail_after, write_before;
