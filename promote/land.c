@@ -142,6 +142,7 @@ static int land(struct pdk_landing *l, struct pdk_err *err)
     l->root_fd = open(spec->repo->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (l->root_fd < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", spec->repo->root);
+    l->converts_all = pdk_land_converts_all(spec->repo);
     rc = look_all(l, err);
     if (rc == 0)
         rc = list_paths(l, err);

@@ -11,6 +11,7 @@
 struct pdk_err;
 struct pdk_land_result;
 struct pdk_land_spec;
+struct pdk_repo;
 
 /* One changed path. Its file in the stage is named by its position in the diff. */
 struct pdk_land_item {
@@ -42,6 +43,7 @@ struct pdk_landing {
     struct pdk_diff diff;
     struct pdk_land_item *items; /* diff.len */
     int root_fd;
+    bool converts_all;   /* pdk_land_converts_all(), asked once */
     char stage_name[48]; /* a directory at the top of the working tree; "": none yet */
     int stage_fd;
     struct pdk_land_step *steps;
@@ -69,7 +71,9 @@ int pdk_land_look(const struct pdk_landing *l, struct pdk_land_item *item,
         const char **why, struct pdk_err *err);
 /* Has the change something at a path below dir, on its new side? */
 bool pdk_land_wants_dir(const struct pdk_landing *l, const char *dir);
-/* Does git convert the bytes of this path between a blob and a file? */
+/* May git convert bytes of any path, by configuration rather than by a .gitattributes? */
+bool pdk_land_converts_all(const struct pdk_repo *repo);
+/* May git convert the bytes of this path between a blob and a file? */
 bool pdk_land_converts(const struct pdk_landing *l, const char *path);
 
 /* ---- land_stage.c: the new files, before they are put in place */

@@ -138,16 +138,30 @@ static bool dir_empties(const struct pdk_landing *l, const char *path)
 
 /* ---- bytes */
 
-bool pdk_land_converts(const struct pdk_landing *l, const char *path)
+bool pdk_land_converts_all(const struct pdk_repo *repo)
 {
-    const struct pdk_repo *repo = l->spec->repo;
+    const char *config_home =
+            getenv("XDG_CONFIG_HOME"); /* NOLINT(concurrency-mt-unsafe): nobody sets */
+    const char *home = getenv("HOME"); /* NOLINT(concurrency-mt-unsafe): the same */
     PDK_AUTO_FREE char *info = pdk_strf("%s/info/attributes", repo->common_dir);
-    PDK_AUTO_BUF struct pdk_buf name = PDK_BUF_INIT;
-    const char *global[] = { "config", "core.attributesFile", NULL };
+    PDK_AUTO_FREE char *global = config_home && config_home[0]
+            ? pdk_strf("%s/git/attributes", config_home)
+            : pdk_strf("%s/.config/git/attributes", home ? home : "");
+    const char *named[] = { "config", "core.attributesFile", NULL };
     struct pdk_err ignored = PDK_ERR_INIT;
 
-    if ((repo->autocrlf && strcmp(repo->autocrlf, "false") != 0) ||
-            (info && pdk_fs_exists(info)))
+    if (repo->autocrlf && strcmp(repo->autocrlf, "false") != 0)
+        return true;
+    if (!info || !global || pdk_fs_exists(info) || pdk_fs_exists(global))
+        return true; /* out of memory: git, asked in vain, does no harm */
+    return pdk_repo_git(repo, named, NULL, NULL, &ignored) == 0;
+}
+
+bool pdk_land_converts(const struct pdk_landing *l, const char *path)
+{
+    PDK_AUTO_BUF struct pdk_buf name = PDK_BUF_INIT;
+
+    if (l->converts_all)
         return true;
     for (const char *at = path; at; at = strchr(at, '/')) {
         at += at > path;
@@ -157,7 +171,7 @@ bool pdk_land_converts(const struct pdk_landing *l, const char *path)
         if (faccessat(l->root_fd, pdk_buf_str(&name), F_OK, AT_SYMLINK_NOFOLLOW) == 0)
             return true;
     }
-    return pdk_repo_git(repo, global, NULL, NULL, &ignored) == 0;
+    return false;
 }
 
 /* 1 when the rest of fd is exactly the bytes, 0 when not, -1 with errno. */

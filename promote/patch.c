@@ -24,6 +24,26 @@ int pdk_promote_patch(struct pdk_vault *vault, const struct pdk_oid *from,
     return pdk_fs_write(path, pdk_buf_str(&text), text.len, 0644, PDK_FS_SYNC, err);
 }
 
+/* git refuses to guess who commits; somebody without an identity still gets a branch. */
+static const char *const nobody[] = { "GIT_AUTHOR_NAME=Paddock",
+    "GIT_AUTHOR_EMAIL=paddock@localhost", "GIT_COMMITTER_NAME=Paddock",
+    "GIT_COMMITTER_EMAIL=paddock@localhost", NULL };
+
+static int check_name(
+        const struct pdk_repo *repo, const char *branch, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *ref = pdk_strf("refs/heads/%s", branch);
+    const char *args[] = { "check-ref-format", ref, NULL };
+    struct pdk_err ignored = PDK_ERR_INIT;
+
+    if (!ref)
+        return pdk_fail_nomem(err);
+    if (branch[0] == '-' || strcmp(branch, "HEAD") == 0 ||
+            pdk_repo_git(repo, args, NULL, NULL, &ignored) < 0)
+        return pdk_fail(err, PDK_EINVAL, 0, "'%.200s' is no name for a branch", branch);
+    return 0;
+}
+
 static int commit(const struct pdk_repo *repo, const struct pdk_branch_spec *spec,
         struct pdk_oid *out, struct pdk_err *err)
 {
@@ -33,7 +53,8 @@ static int commit(const struct pdk_repo *repo, const struct pdk_branch_spec *spe
     const char *args[] = { "commit-tree", spec->tree.hex, "-m", spec->subject, "-m",
         trailers, parent[0] ? "-p" : NULL, parent, NULL };
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
-    int rc = trailers ? pdk_repo_git(repo, args, NULL, &text, err) : pdk_fail_nomem(err);
+    const char *const *env = repo->user_name && repo->user_email ? NULL : nobody;
+    int rc = trailers ? pdk_repo_git(repo, args, env, &text, err) : pdk_fail_nomem(err);
 
     if (rc < 0)
         return rc;
@@ -63,8 +84,10 @@ int pdk_promote_branch(const struct pdk_repo *repo, struct pdk_vault *vault,
         const struct pdk_branch_spec *spec, struct pdk_oid *out, struct pdk_err *err)
 {
     struct pdk_oid made;
-    int rc = pdk_vault_export(vault, repo->objects, &spec->base_tree, &spec->tree, err);
+    int rc = check_name(repo, spec->branch, err);
 
+    if (rc == 0)
+        rc = pdk_vault_export(vault, repo->objects, &spec->base_tree, &spec->tree, err);
     if (rc == 0)
         rc = commit(repo, spec, &made, err);
     if (rc == 0)

@@ -26,8 +26,9 @@ struct pdk_branch_spec {
 };
 
 /*
- * Makes a commit of tree by the user's identity and a new branch on it; no hooks run.
- * PDK_ECONFLICT where the branch exists: it stays as it is. out may be NULL.
+ * Makes a commit of tree by the user's identity (Paddock's where none is configured) and a new branch
+ * on it; no hooks run. PDK_EINVAL for what git takes for no branch name; PDK_ECONFLICT where the branch
+ * exists: it stays as it is. out may be NULL.
  */
 int pdk_promote_branch(const struct pdk_repo *repo, struct pdk_vault *vault,
         const struct pdk_branch_spec *spec, struct pdk_oid *out, struct pdk_err *err);

@@ -92,6 +92,35 @@ START_TEST(a_branch_holds_the_tree_and_is_made_once)
 }
 END_TEST
 
+START_TEST(a_bad_name_makes_nothing_and_no_identity_is_needed)
+{
+    static const char *const bad[] = { "-x", "a..b", "HEAD", "a b", "", "x.lock", "a/" };
+    struct world w = { 0 };
+    struct pdk_err err = PDK_ERR_INIT;
+
+    world_open(&w);
+    struct pdk_branch_spec spec = { .subject = "paddock: fix",
+        .run = "r1",
+        .candidate = 2,
+        .parent = w.base.commit,
+        .base_tree = w.base.tree,
+        .tree = w.tree };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        spec.branch = bad[i];
+        ck_assert_int_eq(
+                pdk_promote_branch(w.repo, w.vault, &spec, NULL, &err), PDK_EINVAL);
+    }
+    free(w.repo->user_name);
+    w.repo->user_name = NULL;
+    spec.branch = "good";
+    ck_assert_msg(
+            pdk_promote_branch(w.repo, w.vault, &spec, NULL, &err) == 0, "%s", err.msg);
+    PDK_AUTO_FREE char *who = pdk_test_git(w.path, "log -1 --format=%%an/%%cn good");
+    ck_assert_int_eq(strncmp(who, "Paddock/Paddock", 15), 0);
+    world_close(&w);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("promote_patch");
@@ -99,6 +128,7 @@ int main(void)
     tcase_add_checked_fixture(tc, pdk_test_dir_setup, pdk_test_dir_discard);
     tcase_add_test(tc, git_apply_makes_the_same_tree_of_a_patch);
     tcase_add_test(tc, a_branch_holds_the_tree_and_is_made_once);
+    tcase_add_test(tc, a_bad_name_makes_nothing_and_no_identity_is_needed);
     suite_add_tcase(suite, tc);
     return pdk_test_main(suite);
 }
