@@ -192,11 +192,13 @@ static void take_capture(struct pdk_json *c, const struct pdk_json *body)
 static void take_check(struct pdk_json *c, const struct pdk_json *body)
 {
     static const char *const keys[] = { "name", "verdict", "reason", "detail", "severity",
-        "exit_code", "signal", "timed_out", "duration_ms" };
+        "exit_code", "timed_out", "duration_ms" };
     struct pdk_json *check = pdk_json_object();
+    int64_t signal = pdk_json_get_int(body, "signal", 0);
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         copy(check, keys[i], body, keys[i]);
+    (void)pdk_json_set(check, "signal", signal ? pdk_json_int(signal) : pdk_json_null());
     (void)pdk_json_set(check, "score", pdk_json_null());
     (void)pdk_json_append(pdk_json_get(c, "checks"), check);
     (void)pdk_json_set_int(c, "leaked_processes",

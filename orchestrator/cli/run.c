@@ -22,8 +22,10 @@ static int choose_keep(
         const struct pdk_args *args, struct pdk_plan *plan, struct pdk_err *err)
 {
     static const char *const names[] = { "winner", "all", "failed", "none" };
-    const char *keep = pdk_args_get(args, "keep", "none");
+    const char *keep = pdk_args_get(args, "keep", NULL);
 
+    if (!keep)
+        return 0; /* as the file says */
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(keep, names[i]) == 0) {
             plan->keep = (enum pdk_keep)i;

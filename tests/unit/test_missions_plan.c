@@ -47,7 +47,7 @@ START_TEST(what_is_not_said_has_its_default)
 
     ck_assert_str_eq(plan->base, "HEAD");
     ck_assert_int_eq(plan->seed, PDK_SEED_HEAD);
-    ck_assert_int_eq(plan->keep, PDK_KEEP_WINNER);
+    ck_assert_int_eq(plan->keep, PDK_KEEP_NONE);
     ck_assert_uint_eq(plan->unbuilt_len, 0);
     ck_assert_str_eq(task->id, "m");
     ck_assert_str_eq(task->sandbox.backend, "directory");
