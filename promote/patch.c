@@ -49,12 +49,14 @@ static int commit(const struct pdk_repo *repo, const struct pdk_branch_spec *spe
 {
     PDK_AUTO_FREE char *trailers = pdk_strf(
             "Paddock-Run: %s\nPaddock-Candidate: %d", spec->run, spec->candidate);
+    PDK_AUTO_FREE char *subject = pdk_strf("paddock: %s", spec->subject);
     const char *parent = spec->parent.hex;
-    const char *args[] = { "commit-tree", spec->tree.hex, "-m", spec->subject, "-m",
-        trailers, parent[0] ? "-p" : NULL, parent, NULL };
+    const char *args[] = { "commit-tree", spec->tree.hex, "-m", subject, "-m", trailers,
+        parent[0] ? "-p" : NULL, parent, NULL };
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
     const char *const *env = repo->user_name && repo->user_email ? NULL : nobody;
-    int rc = trailers ? pdk_repo_git(repo, args, env, &text, err) : pdk_fail_nomem(err);
+    int rc = subject && trailers ? pdk_repo_git(repo, args, env, &text, err)
+                                 : pdk_fail_nomem(err);
 
     if (rc < 0)
         return rc;
@@ -83,7 +85,7 @@ static int create(const struct pdk_repo *repo, const char *branch,
 int pdk_promote_branch(const struct pdk_repo *repo, struct pdk_vault *vault,
         const struct pdk_branch_spec *spec, struct pdk_oid *out, struct pdk_err *err)
 {
-    struct pdk_oid made;
+    struct pdk_oid made = { "" };
     int rc = check_name(repo, spec->branch, err);
 
     if (rc == 0)

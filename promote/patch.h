@@ -16,9 +16,9 @@ int pdk_promote_patch(struct pdk_vault *vault, const struct pdk_oid *from,
         const struct pdk_oid *to, const char *path, struct pdk_err *err);
 
 struct pdk_branch_spec {
-    const char *branch; /* without refs/heads/ */
-    const char *subject;
-    const char *run; /* for the trailers Paddock-Run and Paddock-Candidate */
+    const char *branch;  /* without refs/heads/ */
+    const char *subject; /* goes behind "paddock: " */
+    const char *run;     /* for the trailers Paddock-Run and Paddock-Candidate */
     int candidate;
     struct pdk_oid parent;    /* "" for none */
     struct pdk_oid base_tree; /* the parent's tree; the empty tree without one */

@@ -276,6 +276,27 @@ START_TEST(it_lands_from_a_subdirectory)
 }
 END_TEST
 
+START_TEST(a_directory_that_refuses_leaves_everything)
+{
+    struct pdk_test_landing t;
+    PDK_AUTO_LAND_RESULT struct pdk_land_result result = { 0 };
+    struct pdk_err err = PDK_ERR_INIT;
+
+    if (geteuid() == 0)
+        return; /* nothing refuses root; the test of faults does it for both */
+    pdk_test_landing_open(&t, SAMPLE, "echo two > f; rm d/e/x; echo z > z");
+    free(pdk_test_sh(t.path, "chmod 555 d/e"));
+    PDK_AUTO_FREE char *before = pdk_test_landing_state(&t);
+    ck_assert_int_lt(pdk_test_landing_do(&t, false, &result, &err), 0);
+    ck_assert_msg(strstr(err.msg, "d/e/x") != NULL, "%s", err.msg);
+    PDK_AUTO_FREE char *after = pdk_test_landing_state(&t);
+    ck_assert_str_eq(before, after);
+    free(pdk_test_sh(t.path, "chmod 755 d/e"));
+    free(pdk_test_sh(t.other, "chmod -R u+w ."));
+    pdk_test_landing_close(&t);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("promote_land");
@@ -292,6 +313,7 @@ int main(void)
     tcase_add_test(tc, a_merge_under_way_is_named);
     tcase_add_test(tc, the_lock_is_for_one);
     tcase_add_test(tc, it_lands_from_a_subdirectory);
+    tcase_add_test(tc, a_directory_that_refuses_leaves_everything);
     suite_add_tcase(suite, tc);
     return pdk_test_main(suite);
 }

@@ -84,6 +84,7 @@ START_TEST(a_branch_holds_the_tree_and_is_made_once)
     PDK_AUTO_FREE char *tree = pdk_test_git(w.path, "rev-parse fix/one^{tree}");
     PDK_AUTO_FREE char *body = pdk_test_git(w.path, "log -1 --format=%%B fix/one");
     ck_assert_int_eq(strncmp(tree, w.tree.hex, 40), 0);
+    ck_assert_int_eq(strncmp(body, "paddock: fix: it\n", 17), 0);
     ck_assert_ptr_nonnull(strstr(body, "Paddock-Run: r1\nPaddock-Candidate: 2\n"));
     free(pdk_test_git(w.path, "fsck --strict"));
     ck_assert_int_eq(
@@ -99,7 +100,7 @@ START_TEST(a_bad_name_makes_nothing_and_no_identity_is_needed)
     struct pdk_err err = PDK_ERR_INIT;
 
     world_open(&w);
-    struct pdk_branch_spec spec = { .subject = "paddock: fix",
+    struct pdk_branch_spec spec = { .subject = "fix",
         .run = "r1",
         .candidate = 2,
         .parent = w.base.commit,
