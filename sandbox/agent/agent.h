@@ -16,10 +16,12 @@
 
 struct job; /* a command under way */
 
+enum { AGENT_END_SIGNALS = 3 }; /* TERM, INT, HUP: the end is wanted */
+
 struct agent {
     uv_loop_t loop;
     uv_pipe_t in, out;
-    uv_signal_t on_child, on_term;
+    uv_signal_t on_child, on_end[AGENT_END_SIGNALS];
     uv_timer_t beat;
     struct pdk_framer framer;
     const char *root, *spool; /* spool NULL: outputs are not kept */

@@ -15,6 +15,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,50 +59,100 @@ static int open_root(struct agent *a)
     return 0;
 }
 
-/* Outside of the namespace: nothing to do but to last as long as the inner one, and to tell its end. */
+/* The signals that the outer process waits for; the inner one has them blocked until it listens. */
+static void watched_signals(sigset_t *set)
+{
+    (void)sigemptyset(set);
+    (void)sigaddset(set, SIGTERM);
+    (void)sigaddset(set, SIGINT);
+    (void)sigaddset(set, SIGHUP);
+    (void)sigaddset(set, SIGCHLD);
+}
+
+/* Outside of the namespace: passes on that the end is wanted, lasts as long as the inner one. */
 static int wait_for(pid_t inner)
 {
+    sigset_t watched;
     int status = 0;
 
-    (void)signal(
-            SIGTERM, SIG_IGN); /* it comes to the inner one by the end of its input */
-    (void)signal(SIGINT, SIG_IGN);
-    while (waitpid(inner, &status, 0) < 0 && errno == EINTR)
-        ;
+    watched_signals(&watched);
+    while (waitpid(inner, &status, WNOHANG) == 0) {
+        int sig = sigwaitinfo(&watched, NULL);
+
+        if (sig > 0 && sig != SIGCHLD)
+            (void)kill(inner, SIGTERM); /* our child until it is reaped: never another */
+    }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 /*
- * Tries to become the first process of a new pid namespace. Returns in the inner process, or where
- * no namespace can be had; ends the outer one.
+ * In the inner process. The byte is sent when all is well; where nobody holds the other end any
+ * more, the outer one has died before the kernel was told to end us with it.
+ */
+static void settle_inside(int ready)
+{
+    bool ok = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
+            mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+            mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0 &&
+            write(ready, "", 1) == 1;
+
+    if (!ok)
+        _exit(1);
+    (void)close(ready);
+}
+
+static bool is_ready(int ready)
+{
+    char byte;
+    ssize_t n;
+
+    do
+        n = read(ready, &byte, 1);
+    while (n < 0 && errno == EINTR);
+    return n == 1;
+}
+
+/*
+ * Tries to start the agent as the first process of a new pid namespace. Returns in that process, or
+ * in this one where none can be had (no privilege, /proc cannot be mounted, no process); else ends
+ * with it. Only the inner process is in the namespace, so that without it this one is as before.
  */
 static void enter_namespace(struct agent *a)
 {
+    unsigned long flags = (unsigned long)(CLONE_NEWPID | CLONE_NEWNS) | SIGCHLD;
+    int ready[2];
     pid_t inner;
 
-    if (unshare(CLONE_NEWPID | CLONE_NEWNS) < 0)
+    if (pipe2(ready, O_CLOEXEC) < 0)
         return;
-    inner = fork();
-    if (inner > 0)
+    inner = (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
+    if (inner == 0) {
+        (void)close(ready[0]);
+        settle_inside(ready[1]);
+        a->pidns = true;
+        return;
+    }
+    (void)close(ready[1]);
+    if (inner > 0 && is_ready(ready[0]))
         _exit(wait_for(inner));
-    /* UNTESTED: without a child there is no agent, and the other side sees its end. */
-    if (inner < 0)
-        _exit(1);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-            mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
-        _exit(1);
-    a->pidns = true;
+    (void)close(ready[0]);
+    if (inner > 0)
+        (void)waitpid(inner, NULL, 0);
 }
 
 int main(int argc, char **argv)
 {
     struct agent a = { .root_fd = -1 };
     struct pdk_err err = PDK_ERR_INIT;
+    sigset_t watched;
 
     if (parse(argc, argv, &a) < 0)
         return usage();
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(
+            SIGCHLD, SIG_DFL); /* ignored, as some starters leave it, it hides ends */
+    watched_signals(&watched);
+    (void)sigprocmask(SIG_BLOCK, &watched, NULL);
     enter_namespace(&a);
     if (open_root(&a) < 0)
         return 1;

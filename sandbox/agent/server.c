@@ -13,7 +13,7 @@
 #include "paddock_config.h"
 #include "sandbox/agent/agent.h"
 
-enum { BEAT_MS = 5000, READ_CHUNK = 64 << 10, BACKLOG_LOW = 256 << 10 };
+enum { BEAT_MS = 5000, FLUSH_MS = 2000, READ_CHUNK = 64 << 10, BACKLOG_LOW = 256 << 10 };
 
 /* ---- out */
 
@@ -109,13 +109,26 @@ static void close_handle(uv_handle_t *handle)
         uv_close(handle, NULL);
 }
 
+/* The out pipe, and with it the last thing that keeps the loop alive. */
+static void close_out(struct agent *a)
+{
+    close_handle((uv_handle_t *)&a->beat);
+    close_handle((uv_handle_t *)&a->out);
+}
+
 static void server_on_flushed(uv_shutdown_t *request, int status)
 {
     struct agent *a = request->data;
 
     (void)status;
     free(request);
-    close_handle((uv_handle_t *)&a->out);
+    close_out(a);
+}
+
+/* A peer that holds the pipe and does not read: what it did not take is dropped. */
+static void server_on_flush_late(uv_timer_t *timer)
+{
+    close_out(timer->data);
 }
 
 static void close_all(struct agent *a)
@@ -124,15 +137,17 @@ static void close_all(struct agent *a)
 
     close_handle((uv_handle_t *)&a->in);
     close_handle((uv_handle_t *)&a->on_child);
-    close_handle((uv_handle_t *)&a->on_term);
-    close_handle((uv_handle_t *)&a->beat);
+    for (size_t i = 0; i < AGENT_END_SIGNALS; i++)
+        close_handle((uv_handle_t *)&a->on_end[i]);
     if (flush) {
         flush->data = a;
-        if (uv_shutdown(flush, (uv_stream_t *)&a->out, server_on_flushed) == 0)
+        if (uv_shutdown(flush, (uv_stream_t *)&a->out, server_on_flushed) == 0) {
+            (void)uv_timer_start(&a->beat, server_on_flush_late, FLUSH_MS, 0);
             return;
+        }
     }
     free(flush);
-    close_handle((uv_handle_t *)&a->out);
+    close_out(a);
 }
 
 static void end(struct agent *a)
@@ -314,7 +329,7 @@ static void server_on_beat(uv_timer_t *timer)
         pdk_agent_notify(a, "ping", NULL);
 }
 
-static void server_on_term(uv_signal_t *handle, int signum)
+static void server_on_end_signal(uv_signal_t *handle, int signum)
 {
     (void)signum;
     end(handle->data);
@@ -345,19 +360,34 @@ static int open_pipes(struct agent *a)
     return uv_read_start((uv_stream_t *)&a->in, server_on_alloc, server_on_read);
 }
 
+/* Both were blocked since the start: none that came meanwhile is lost. */
+static void listen_to_signals(struct agent *a)
+{
+    static const int numbers[AGENT_END_SIGNALS] = { SIGTERM, SIGINT, SIGHUP };
+    sigset_t none;
+
+    (void)uv_signal_init(&a->loop, &a->on_child);
+    a->on_child.data = a;
+    (void)uv_signal_start(&a->on_child, server_on_child, SIGCHLD);
+    for (size_t i = 0; i < AGENT_END_SIGNALS; i++) {
+        (void)uv_signal_init(&a->loop, &a->on_end[i]);
+        a->on_end[i].data = a;
+        (void)uv_signal_start(&a->on_end[i], server_on_end_signal, numbers[i]);
+    }
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 int pdk_agent_serve(struct agent *a)
 {
     if (uv_loop_init(&a->loop) < 0 || open_pipes(a) < 0)
         return 1;
     a->heartbeat_ms = BEAT_MS;
     a->heard_ms = a->said_ms = pdk_clock_ms();
-    (void)uv_signal_init(&a->loop, &a->on_child);
-    (void)uv_signal_init(&a->loop, &a->on_term);
     (void)uv_timer_init(&a->loop, &a->beat);
-    a->on_child.data = a->on_term.data = a->beat.data = a;
-    (void)uv_signal_start(&a->on_child, server_on_child, SIGCHLD);
-    (void)uv_signal_start(&a->on_term, server_on_term, SIGTERM);
+    a->beat.data = a;
     (void)uv_timer_start(&a->beat, server_on_beat, BEAT_MS / 5, BEAT_MS / 5);
+    listen_to_signals(a);
     (void)uv_run(&a->loop, UV_RUN_DEFAULT);
     pdk_framer_fini(&a->framer);
     (void)close(a->root_fd);
