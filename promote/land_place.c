@@ -41,7 +41,7 @@ static void note_file(
     l->steps[l->n_steps++] = (struct pdk_land_step){ .deed = deed, .item = item };
 }
 
-/* Takes dir. */
+/* Takes dir. NOLINTNEXTLINE(readability-non-const-parameter): the step owns it */
 static void note_dir(
         struct pdk_landing *l, enum pdk_land_deed deed, char *dir, mode_t mode)
 {
