@@ -35,18 +35,10 @@ static int reserve_step(struct pdk_landing *l, struct pdk_err *err)
     return 0;
 }
 
-static void note_file(
-        struct pdk_landing *l, enum pdk_land_deed deed, struct pdk_land_item *item)
+/* Takes step.dir. */
+static void note(struct pdk_landing *l, struct pdk_land_step step)
 {
-    l->steps[l->n_steps++] = (struct pdk_land_step){ .deed = deed, .item = item };
-}
-
-/* Takes dir. NOLINTNEXTLINE(readability-non-const-parameter): the step owns it */
-static void note_dir(
-        struct pdk_landing *l, enum pdk_land_deed deed, char *dir, mode_t mode)
-{
-    l->steps[l->n_steps++] =
-            (struct pdk_land_step){ .deed = deed, .dir = dir, .mode = mode };
+    l->steps[l->n_steps++] = step;
 }
 
 static int conflict(
@@ -70,7 +62,9 @@ static int make_dir(struct pdk_landing *l, const char *path, struct pdk_err *err
         return err->code;
     if (parent < 0 || mkdirat(parent, pdk_land_leaf(path), 0777) < 0)
         return pdk_fail(err, pdk_code_of_errno(errno), errno, "cannot make '%s'", path);
-    note_dir(l, PDK_LAND_MADE_DIR, pdk_take_ptr(&copy), 0);
+    note(l,
+            (struct pdk_land_step){
+                    .deed = PDK_LAND_MADE_DIR, .dir = pdk_take_ptr(&copy) });
     return 0;
 }
 
@@ -119,7 +113,10 @@ static int drop_dir(struct pdk_landing *l, const char *dir, struct pdk_err *err)
                 : pdk_fail(err, PDK_EIO, errno, "cannot see '%s'", dir);
     if (unlinkat(parent, pdk_land_leaf(dir), AT_REMOVEDIR) < 0)
         return 0; /* the user has something there, or it is not ours to remove: git leaves it too */
-    note_dir(l, PDK_LAND_REMOVED_DIR, pdk_take_ptr(&copy), st.st_mode & 07777);
+    note(l,
+            (struct pdk_land_step){ .deed = PDK_LAND_REMOVED_DIR,
+                    .dir = pdk_take_ptr(&copy),
+                    .mode = st.st_mode & 07777 });
     return 1;
 }
 
@@ -194,7 +191,7 @@ static int remove_file(
                                : pdk_fail(err, pdk_code_of_errno(errno), errno,
                                          "cannot remove '%s'", path);
     item->staged = true;
-    note_file(l, PDK_LAND_TAKEN, item);
+    note(l, (struct pdk_land_step){ .deed = PDK_LAND_TAKEN, .item = item });
     return check_displaced(l, item, err);
 }
 
@@ -220,7 +217,7 @@ static int add_file(
                                : pdk_fail(err, pdk_code_of_errno(errno), errno,
                                          "cannot write '%s'", path);
     item->staged = false;
-    note_file(l, PDK_LAND_ADDED, item);
+    note(l, (struct pdk_land_step){ .deed = PDK_LAND_ADDED, .item = item });
     return 0;
 }
 
@@ -239,7 +236,7 @@ static int swap_file(
         return errno == ENOENT ? conflict(l, path, "removed meanwhile", err)
                                : pdk_fail(err, pdk_code_of_errno(errno), errno,
                                          "cannot write '%s'", path);
-    note_file(l, PDK_LAND_SWAPPED, item);
+    note(l, (struct pdk_land_step){ .deed = PDK_LAND_SWAPPED, .item = item });
     return check_displaced(l, item, err);
 }
 
