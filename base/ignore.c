@@ -20,25 +20,6 @@ struct pdk_ignore {
 
 /* ---- wildmatch: "*" and "?" stop at a slash, "**" between slashes does not */
 
-/* The end of a bracket expression that begins at p, or NULL where it never closes. */
-static const char *bracket_end(const char *p)
-{
-    const char *at = p + 1;
-
-    if (*at == '!' || *at == '^')
-        at++;
-    if (*at == ']')
-        at++;
-    while (*at && *at != ']') {
-        if (at[0] == '[' && at[1] == ':' && strstr(at + 2, ":]"))
-            at = strstr(at + 2, ":]") + 1;
-        else if (*at == '\\' && at[1])
-            at++;
-        at++;
-    }
-    return *at ? at : NULL;
-}
-
 struct class_row {
     const char *name;
     const char *ranges; /* pairs of first and last */
@@ -67,118 +48,129 @@ static bool in_ranges(const char *ranges, unsigned char c)
     return false;
 }
 
-/* "[:name:]" at p (which points at the inner '['); moves p past it. */
-static bool match_class(const char **p, unsigned char c)
-{
-    const char *name = *p + 2, *end = strstr(name, ":]");
+/* A bracket expression under way: at is in the pattern, c the character that may belong to it. */
+struct bracket {
+    const char *at;
+    unsigned char c;
+    unsigned char previous; /* what a range may begin with; 0: nothing */
+    bool found;
+    bool bad; /* it never closes, or names no class: the pattern matches nothing */
+};
 
-    *p = end + 2;
+static bool in_class(const char *name, size_t len, unsigned char c, bool *bad)
+{
     for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
-        if (strlen(classes[i].name) == (size_t)(end - name) &&
-                strncmp(classes[i].name, name, (size_t)(end - name)) == 0)
+        if (strlen(classes[i].name) == len && strncmp(classes[i].name, name, len) == 0)
             return in_ranges(classes[i].ranges, c);
+    *bad = true;
     return false;
 }
 
-static unsigned char next_char(const char **p)
+/* "[:name:]", or false where it is none. */
+static bool take_class(struct bracket *b)
 {
-    if (**p == '\\' && (*p)[1])
-        ++*p;
-    return (unsigned char)*(*p)++;
-}
+    const char *name = b->at + 2, *end;
 
-/* Does c belong to the bracket expression [p, end]? */
-static bool match_bracket(const char *p, const char *end, unsigned char c)
-{
-    bool negated = p[1] == '!' || p[1] == '^', found = false;
-
-    p += negated ? 2 : 1;
-    while (p < end) {
-        unsigned char low, high;
-
-        if (p[0] == '[' && p[1] == ':' && strstr(p + 2, ":]")) {
-            found = match_class(&p, c) || found;
-            continue;
-        }
-        low = next_char(&p);
-        high = low;
-        if (p[0] == '-' && p + 1 < end) {
-            p++;
-            high = next_char(&p);
-        }
-        found = found || (c >= low && c <= high);
-    }
-    return found != negated && c != '/';
-}
-
-static bool match_here(const char *p, const char *s, int *budget);
-
-/* "**" at p: between slashes (or the ends) it matches any number of directories. */
-static bool match_stars(const char *p, const char *start, const char *s, int *budget)
-{
-    bool open = p == start || p[-1] == '/';
-
-    if (open && p[2] == '/') {
-        if (match_here(p + 3, s, budget))
-            return true;
-        for (; *s; s++)
-            if (*s == '/' && match_here(p + 3, s + 1, budget))
-                return true;
+    if (b->at[0] != '[' || b->at[1] != ':')
         return false;
+    end = strchr(name, ']');
+    b->bad = !end;
+    if (!end || end == name || end[-1] != ':')
+        return b->bad;
+    b->found = in_class(name, (size_t)(end - name) - 1, b->c, &b->bad) || b->found;
+    b->at = end + 1;
+    b->previous = 0;
+    return true;
+}
+
+/* One character, quoted or not; 0 at the end of the pattern. */
+static unsigned char take_char(struct bracket *b)
+{
+    if (*b->at == '\\')
+        b->at++;
+    b->bad = b->bad || !*b->at;
+    return b->bad ? 0 : (unsigned char)*b->at++;
+}
+
+static void take_item(struct bracket *b)
+{
+    unsigned char first;
+
+    if (take_class(b))
+        return;
+    if (b->at[0] == '-' && b->previous && b->at[1] && b->at[1] != ']') {
+        b->at++;
+        first = take_char(b);
+        b->found = b->found || (b->c >= b->previous && b->c <= first);
+        b->previous = 0;
+        return;
     }
-    if (open && p[2] == '\0')
-        return *s != '\0';
-    while (*p == '*')
-        p++;
+    first = take_char(b);
+    b->found = b->found || b->c == first;
+    b->previous = first;
+}
+
+/* Does c belong to the bracket expression at p? *next is behind it. */
+static bool match_bracket(const char *p, unsigned char c, const char **next)
+{
+    bool negated = p[1] == '!' || p[1] == '^';
+    struct bracket b = { .at = p + (negated ? 2 : 1), .c = c };
+
+    do
+        take_item(&b); /* the first one may be a "]" */
+    while (!b.bad && *b.at != ']');
+    *next = b.at + 1;
+    return !b.bad && b.found != negated && c != '/';
+}
+
+static bool match_here(const char *start, const char *p, const char *s, int *budget);
+
+/* What follows p's stars at s, or behind any number of characters; within one component, or not. */
+static bool match_run(
+        const char *start, const char *p, const char *s, bool across, int *budget)
+{
     for (;; s++) {
-        if (match_here(p, s, budget))
+        if (match_here(start, p, s, budget))
             return true;
-        if (!*s || *s == '/')
+        if (!*s || *budget < 0 || (*s == '/' && !across))
             return false;
     }
 }
 
-static bool match_star(const char *p, const char *s, int *budget)
+/* Two stars or more between slashes (or the ends) match any number of directories. */
+static bool match_stars(const char *start, const char *p, const char *s, int *budget)
 {
-    for (;; s++) {
-        if (match_here(p + 1, s, budget))
-            return true;
-        if (!*s || *s == '/')
-            return false;
-    }
+    const char *rest = p + strspn(p, "*");
+    bool across = rest - p > 1 && (p == start || p[-1] == '/') &&
+            (rest[0] == '\0' || rest[0] == '/' || (rest[0] == '\\' && rest[1] == '/'));
+
+    if (!*rest)
+        return across || !strchr(s, '/');
+    if (across && rest[0] == '/' && match_here(start, rest + 1, s, budget))
+        return true;
+    return match_run(start, rest, s, across, budget);
 }
 
 /* One step of the pattern against one character; *next is where the pattern goes on. */
 static bool match_one(const char *p, unsigned char c, const char **next)
 {
-    const char *end;
-
     *next = p + 1;
     switch (*p) {
     case '?':
         return c != '/';
     case '[':
-        end = bracket_end(p);
-        if (!end)
-            return c == '[';
-        *next = end + 1;
-        return match_bracket(p, end, c);
+        return match_bracket(p, c, next);
     case '\\':
-        if (p[1]) {
-            *next = p + 2;
-            return (unsigned char)p[1] == c;
-        }
-        return c == '\\';
+        *next = p + 2;
+        return p[1] && (unsigned char)p[1] == c;
     default:
         return (unsigned char)*p == c;
     }
 }
 
 /* budget bounds the work that a hostile pattern can ask for: past it nothing matches. */
-static bool match_here(const char *p, const char *s, int *budget)
+static bool match_here(const char *start, const char *p, const char *s, int *budget)
 {
-    const char *start = p;
-
     for (;;) {
         const char *next;
 
@@ -186,10 +178,8 @@ static bool match_here(const char *p, const char *s, int *budget)
             return false;
         if (!*p)
             return !*s;
-        if (p[0] == '*' && p[1] == '*')
-            return match_stars(p, start, s, budget);
         if (*p == '*')
-            return match_star(p, s, budget);
+            return match_stars(start, p, s, budget);
         if (!*s || !match_one(p, (unsigned char)*s, &next))
             return false;
         p = next;
@@ -203,7 +193,7 @@ bool pdk_ignore_wildmatch(const char *pattern, const char *path)
 {
     int budget = MATCH_BUDGET;
 
-    return match_here(pattern, path, &budget);
+    return match_here(pattern, pattern, path, &budget);
 }
 
 /* ---- parsing */
@@ -211,11 +201,18 @@ bool pdk_ignore_wildmatch(const char *pattern, const char *path)
 /* Spaces at the end do not count, unless quoted by a backslash. */
 static size_t trim(const char *line, size_t len)
 {
+    size_t used = 0;
+
     if (len > 0 && line[len - 1] == '\r')
         len--;
-    while (len > 0 && line[len - 1] == ' ' && !(len > 1 && line[len - 2] == '\\'))
-        len--;
-    return len;
+    for (size_t i = 0; i < len; i++) {
+        if (line[i] == '\\' && i + 1 < len)
+            i++;
+        else if (line[i] == ' ')
+            continue;
+        used = i + 1;
+    }
+    return used;
 }
 
 static int add_pattern(

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -150,8 +151,13 @@ static int stream_blob(
     return 0;
 }
 
-static int take_bytes(struct taking *t, const char *path, int fd, int64_t max,
-        struct pdk_oid *out, struct pdk_err *err)
+static const struct pdk_oid *old_text(const struct pdk_index_entry *entry)
+{
+    return entry && S_ISREG(entry->mode) ? &entry->oid : NULL;
+}
+
+static int take_bytes(struct taking *t, const struct pdk_walk_item *item, int fd,
+        int64_t max, struct pdk_oid *out, struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf raw = PDK_BUF_INIT;
     PDK_AUTO_BUF struct pdk_buf converted = PDK_BUF_INIT;
@@ -161,15 +167,16 @@ static int take_bytes(struct taking *t, const char *path, int fd, int64_t max,
     if (!t->filter)
         return hash_bytes(t, pdk_buf_str(&raw), raw.len, out, err);
     if (pdk_filter_to_object(
-                t->filter, path, pdk_buf_str(&raw), raw.len, &converted, err) < 0)
+                t->filter, item->path, old_text(item->entry), &raw, &converted, err) < 0)
         return err->code;
     return hash_bytes(t, pdk_buf_str(&converted), converted.len, out, err);
 }
 
 /* st becomes what was read. */
-static int take_file(struct taking *t, const char *path, struct stat *st,
+static int take_file(struct taking *t, const struct pdk_walk_item *item, struct stat *st,
         struct pdk_oid *out, struct pdk_err *err)
 {
+    const char *path = item->path;
     int64_t max = t->spec->max_file ? t->spec->max_file : default_max_file;
     PDK_AUTO_FD int fd = pdk_beneath_open(
             t->spec->root_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
@@ -188,7 +195,7 @@ static int take_file(struct taking *t, const char *path, struct stat *st,
     if (t->write && !t->filter && st->st_size > CHUNK)
         rc = stream_blob(t, fd, st->st_size, out, err);
     else
-        rc = take_bytes(t, path, fd, max, out, err);
+        rc = take_bytes(t, item, fd, max, out, err);
     return rc < 0 ? pdk_wrap(err, "'%s'", path) : 0;
 }
 
@@ -198,7 +205,7 @@ static int take_content(struct taking *t, const struct pdk_walk_item *item,
     *st = *item->st;
     if (S_ISLNK(st->st_mode))
         return take_link(t, item->path, out, err);
-    return take_file(t, item->path, st, out, err);
+    return take_file(t, item, st, out, err);
 }
 
 /* ---- what came of it */
@@ -297,12 +304,33 @@ static char status_of(const struct pdk_index_entry *old, uint32_t mode)
     return (old->mode & S_IFMT) == (mode & S_IFMT) ? 'M' : 'T';
 }
 
+/* By the clock that stamps files. */
+static struct timespec now(void)
+{
+    struct timespec t = { 0, 0 };
+
+    (void)clock_gettime(CLOCK_REALTIME_COARSE, &t); /* cannot fail for this clock */
+    return t;
+}
+
+/*
+ * Last changed before the tick in which it was read: a change after the reading shows. For others the
+ * stat data says nothing, and the next capture reads them again.
+ */
+static bool settled(const struct stat *st, const struct timespec *began)
+{
+    if (st->st_ctim.tv_sec != began->tv_sec)
+        return st->st_ctim.tv_sec < began->tv_sec;
+    return st->st_ctim.tv_nsec < began->tv_nsec;
+}
+
 static int take_item(
         struct taking *t, const struct pdk_walk_item *item, struct pdk_err *err)
 {
     const struct pdk_index_entry *old = item->entry;
     struct pdk_index_entry *made;
     struct pdk_oid oid = { "" };
+    struct timespec began = now();
     struct stat st;
     int rc = take_content(t, item, &st, &oid, err);
     uint32_t mode = mode_of(&st);
@@ -319,7 +347,8 @@ static int take_item(
     made = keep_entry(t, item->path, mode, &oid, err);
     if (!made)
         return err->code;
-    pdk_stat_data_of(&st, &made->stat);
+    if (settled(&st, &began))
+        pdk_stat_data_of(&st, &made->stat);
     if (st.st_mode & (S_ISUID | S_ISGID | S_ISVTX) &&
             add_warning(t, PDK_CAPTURE_MODE, item->path, err) < 0)
         return err->code;

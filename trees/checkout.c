@@ -78,6 +78,17 @@ static int list_tree(struct pdk_vault *vault, struct checkout *c, const git_oid 
     return rc;
 }
 
+/* A tree that was made by hand may name a path twice. */
+static int check_order(const struct pdk_index *index, struct pdk_err *err)
+{
+    for (size_t i = 1; i < index->len; i++)
+        if (strcmp(index->entries[i - 1].path, index->entries[i].path) >= 0)
+            return pdk_fail(err, PDK_EINVAL, 0,
+                    "the tree's entries are out of order at '%.200s'",
+                    index->entries[i].path);
+    return 0;
+}
+
 static int list_all(struct pdk_vault *vault, struct checkout *c, struct pdk_err *err)
 {
     git_oid id;
@@ -85,9 +96,9 @@ static int list_all(struct pdk_vault *vault, struct checkout *c, struct pdk_err 
     c->index.tree = c->spec->tree;
     if (strcmp(c->spec->tree.hex, PDK_EMPTY_TREE) == 0)
         return 0;
-    if (pdk_oid_to(&c->spec->tree, &id, err) < 0)
+    if (pdk_oid_to(&c->spec->tree, &id, err) < 0 || list_tree(vault, c, &id, "", err) < 0)
         return err->code;
-    return list_tree(vault, c, &id, "", err);
+    return check_order(&c->index, err);
 }
 
 /* ---- directories */

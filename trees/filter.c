@@ -1,6 +1,8 @@
 #include "trees/filter.h"
 
 #include <git2.h>
+#include <git2/sys/repository.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +13,10 @@
 #include "trees/vault.h"
 
 struct pdk_filter {
+    struct pdk_vault *vault;
     git_repository *repo; /* borrowed from the vault */
     git_oid attributes;   /* a commit of the tree whose .gitattributes hold */
+    git_index *index; /* in memory: the one path that is converted, as the base has it */
 };
 
 bool pdk_filter_needed(const struct pdk_repo *repo, bool has_attributes)
@@ -56,18 +60,27 @@ int pdk_filter_open(struct pdk_vault *vault, const struct pdk_repo *repo,
 
     if (!filter)
         return pdk_fail_nomem(err);
+    filter->vault = vault;
     filter->repo = pdk_vault_repository(vault);
     if (configure(filter->repo, repo, err) < 0 ||
             pdk_commit_write(vault, pdk_vault_odb(vault), &none, tree,
                     "paddock: attributes", &commit, err) < 0 ||
             pdk_oid_to(&commit, &filter->attributes, err) < 0)
         return err->code;
+    if (git_index_new(&filter->index) < 0 ||
+            git_repository_set_index(filter->repo, filter->index) < 0)
+        return pdk_git2_fail(err, GIT_ERROR, "preparing an index");
     *out = pdk_take_ptr(&filter);
     return 0;
 }
 
 void pdk_filter_free(struct pdk_filter *filter)
 {
+    if (!filter)
+        return;
+    if (filter->index)
+        (void)git_repository_set_index(filter->repo, NULL); /* cannot fail for none */
+    git_index_free(filter->index);
     free(filter);
 }
 
@@ -103,8 +116,77 @@ int pdk_filter_to_worktree(struct pdk_filter *filter, const char *path, const vo
     return convert(filter, GIT_FILTER_TO_WORKTREE, path, data, len, out, err);
 }
 
-int pdk_filter_to_object(struct pdk_filter *filter, const char *path, const void *data,
-        size_t len, struct pdk_buf *out, struct pdk_err *err)
+struct text_stats {
+    size_t nul, lone_cr, crlf, printable, other;
+};
+
+static void count_byte(struct text_stats *stats, unsigned char c, bool before_newline)
 {
-    return convert(filter, GIT_FILTER_TO_ODB, path, data, len, out, err);
+    if (c == '\r' && before_newline)
+        stats->crlf++;
+    else if (c == '\r')
+        stats->lone_cr++;
+    else if (c == 0)
+        stats->nul++;
+    if (c == '\r' || c == '\n')
+        return;
+    if (c >= ' ' ? c != 127 : (c && strchr("\b\t\033\014", c)))
+        stats->printable++;
+    else
+        stats->other++;
+}
+
+/* What git's conversion of recognized texts goes by: text, with line ends of two bytes. */
+static bool has_crlf(const struct pdk_buf *data)
+{
+    struct text_stats stats = { 0 };
+
+    for (size_t i = 0; i < data->len; i++)
+        count_byte(&stats, (unsigned char)data->data[i],
+                i + 1 < data->len && data->data[i + 1] == '\n');
+    if (data->len > 0 && data->data[data->len - 1] == '\032')
+        stats.other--; /* an old end-of-file mark */
+    return stats.crlf > 0 && stats.nul == 0 && stats.lone_cr == 0 &&
+            stats.printable / 128 >= stats.other;
+}
+
+static int old_has_crlf(struct pdk_filter *filter, const struct pdk_oid *old, bool *out,
+        struct pdk_err *err)
+{
+    PDK_AUTO_BUF struct pdk_buf data = PDK_BUF_INIT;
+
+    *out = false;
+    if (!old)
+        return 0;
+    if (pdk_vault_read_blob(filter->vault, old, SIZE_MAX, &data, err) < 0)
+        return err->code;
+    *out = has_crlf(&data);
+    return 0;
+}
+
+static int show_old(struct pdk_filter *filter, const char *path,
+        const struct pdk_oid *old, struct pdk_err *err)
+{
+    git_index_entry entry = { .mode = GIT_FILEMODE_BLOB, .path = path };
+    bool shown;
+    int rc = git_index_clear(filter->index);
+
+    if (old_has_crlf(filter, old, &shown, err) < 0)
+        return err->code;
+    if (rc == 0 && shown) {
+        if (pdk_oid_to(old, &entry.id, err) < 0)
+            return err->code;
+        rc = git_index_add(filter->index, &entry);
+    }
+    return rc < 0 ? pdk_git2_fail(err, rc, "looking at '%s' in the base", path) : 0;
+}
+
+int pdk_filter_to_object(struct pdk_filter *filter, const char *path,
+        const struct pdk_oid *old, const struct pdk_buf *data, struct pdk_buf *out,
+        struct pdk_err *err)
+{
+    if (show_old(filter, path, old, err) < 0)
+        return err->code;
+    return convert(
+            filter, GIT_FILTER_TO_ODB, path, pdk_buf_str(data), data->len, out, err);
 }

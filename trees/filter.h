@@ -30,7 +30,12 @@ PDK_DEFINE_AUTO(struct pdk_filter, pdk_filter_free)
 /* Appends the converted bytes. */
 int pdk_filter_to_worktree(struct pdk_filter *filter, const char *path, const void *data,
         size_t len, struct pdk_buf *out, struct pdk_err *err);
-int pdk_filter_to_object(struct pdk_filter *filter, const char *path, const void *data,
-        size_t len, struct pdk_buf *out, struct pdk_err *err);
+/*
+ * old: what the path is in the base, NULL where it is new. A text that git is left to recognize keeps its
+ * carriage returns when the base's has some.
+ */
+int pdk_filter_to_object(struct pdk_filter *filter, const char *path,
+        const struct pdk_oid *old, const struct pdk_buf *data, struct pdk_buf *out,
+        struct pdk_err *err);
 
 #endif

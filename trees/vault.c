@@ -269,7 +269,8 @@ static int copy_pair(const struct copying *c, const git_tree_entry *a,
 {
     const git_oid *x = subtree(a), *y = subtree(b);
 
-    if (a && b && git_oid_equal(git_tree_entry_id(a), git_tree_entry_id(b)))
+    if (a && b && git_tree_entry_filemode(a) == git_tree_entry_filemode(b) &&
+            git_oid_equal(git_tree_entry_id(a), git_tree_entry_id(b)))
         return 0;
     if (c->both && copy_blob(c, a, err) < 0)
         return err->code;

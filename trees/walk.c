@@ -126,12 +126,12 @@ static int read_names(int fd, struct names *names, struct pdk_err *err)
 
 /* ---- ignore rules */
 
-/* The rules in one file; none where it is missing, too large, a link. */
-static int read_rules(int at, const char *path, const char *base, struct pdk_ignore **out,
-        struct pdk_err *err)
+/* The rules in one open file (or -1, taken); none where it is too large or no file. */
+static int read_rules(
+        int opened, const char *base, struct pdk_ignore **out, struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
-    PDK_AUTO_FD int fd = openat(at, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    PDK_AUTO_FD int fd = opened;
     struct stat st;
 
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > IGNORE_MAX ||
@@ -140,8 +140,13 @@ static int read_rules(int at, const char *path, const char *base, struct pdk_ign
     return pdk_ignore_parse(pdk_buf_str(&text), text.len, base, out, err);
 }
 
-static bool is_ignored(
-        const struct walker *w, const struct rules *rules, const char *path, bool is_dir)
+/* The user's own files may be links, unlike those of the copy. */
+static int open_rules(int at, const char *path, int flags)
+{
+    return openat(at, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
+}
+
+static bool is_ignored(const struct rules *rules, const char *path, bool is_dir)
 {
     for (; rules; rules = rules->up) {
         enum pdk_ignore_match match =
@@ -150,7 +155,6 @@ static bool is_ignored(
         if (match != PDK_IGNORE_NONE)
             return match == PDK_IGNORE_YES;
     }
-    (void)w;
     return false;
 }
 
@@ -164,7 +168,7 @@ static int visit_file(struct walker *w, const char *path, const struct stat *st,
         .event = PDK_WALK_NEW, .path = path, .st = st, .entry = entry
     };
 
-    if (!entry && (all_ignored || is_ignored(w, rules, path, false))) {
+    if (!entry && (all_ignored || is_ignored(rules, path, false))) {
         w->spec->ignored_files++;
         return 0;
     }
@@ -190,7 +194,7 @@ static int visit_directory(struct walker *w, const char *path, const struct stat
         const struct rules *rules, bool all_ignored, struct pdk_err *err)
 {
     const struct pdk_index_entry *entry = pdk_index_find(w->spec->index, path);
-    bool ignored = all_ignored || is_ignored(w, rules, path, true);
+    bool ignored = all_ignored || is_ignored(rules, path, true);
 
     if (entry && entry->mode == GITLINK)
         return visit_gitlink(w, path, st, err);
@@ -231,13 +235,13 @@ static int read_directory(struct walker *w, const char *path, struct names *name
             O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
     int copy;
 
-    if (fd < 0 && errno == ENOENT)
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
         return path[0] ? 0 : pdk_fail(err, PDK_ENOTFOUND, 0, "the working copy is gone");
     if (fd < 0 && (errno == EACCES || errno == EPERM))
         return READ_CLOSED;
     if (fd < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", path);
-    if (read_rules(fd, ".gitignore", path, &rules->own, err) < 0)
+    if (read_rules(open_rules(fd, ".gitignore", O_NOFOLLOW), path, &rules->own, err) < 0)
         return err->code;
     copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     if (copy < 0)
@@ -302,9 +306,10 @@ static int read_user_rules(struct walker *w, struct pdk_err *err)
     if (!info)
         return pdk_fail_nomem(err);
     if (repo->excludes_file &&
-            read_rules(AT_FDCWD, repo->excludes_file, "", &w->user.own, err) < 0)
+            read_rules(open_rules(AT_FDCWD, repo->excludes_file, 0), "", &w->user.own,
+                    err) < 0)
         return err->code;
-    return read_rules(AT_FDCWD, info, "", &w->info.own, err);
+    return read_rules(open_rules(AT_FDCWD, info, 0), "", &w->info.own, err);
 }
 
 int pdk_walk(struct pdk_walk_spec *spec, struct pdk_err *err)
