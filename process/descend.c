@@ -15,6 +15,8 @@
 #include "base/fs.h"
 #include "base/str.h"
 
+enum { STOP_ROUNDS = 64 };
+
 struct entry {
     pid_t pid, parent;
     bool alive; /* no zombie */
@@ -99,6 +101,8 @@ static struct entry *find_entry(const struct table *t, pid_t pid)
 {
     struct entry key = { .pid = pid };
 
+    if (t->len == 0)
+        return NULL;
     return bsearch(&key, t->items, t->len, sizeof(*t->items), by_pid);
 }
 
@@ -146,23 +150,70 @@ int pdk_descend_count(struct pdk_err *err)
     return n;
 }
 
+static int signal_all(const struct table *t, int sig)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < t->len; i++) {
+        if (!t->items[i].ours || !t->items[i].alive)
+            continue;
+        n++;
+        if (getpid() != 1)
+            (void)kill(t->items[i].pid, sig); /* gone meanwhile, or next time */
+    }
+    return n;
+}
+
+/* Is there one among ours that the earlier table did not have? */
+static bool has_new(const struct table *now, const struct table *before)
+{
+    for (size_t i = 0; i < now->len; i++) {
+        const struct entry *e = &now->items[i];
+        const struct entry *was = e->ours && e->alive ? find_entry(before, e->pid) : e;
+
+        if (!was || (e->ours && e->alive && !was->ours))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * What forks faster than a table is read is stopped first: a stopped process forks no more, so the
+ * rounds get through as soon as one finds nobody new.
+ */
+static int stop_all(struct pdk_err *err)
+{
+    struct table before = { NULL, 0, 0 }, now = { NULL, 0, 0 };
+    bool more = true;
+
+    for (int round = 0; more && round < STOP_ROUNDS; round++) {
+        now = (struct table){ NULL, 0, 0 };
+        if (read_table(&now, err) < 0) {
+            free(before.items);
+            return err ? err->code : PDK_EIO;
+        }
+        more = has_new(&now, &before);
+        (void)signal_all(&now, SIGSTOP);
+        free(before.items);
+        before = now;
+    }
+    free(before.items);
+    return 0;
+}
+
 int pdk_descend_signal(int sig, struct pdk_err *err)
 {
     struct table t = { NULL, 0, 0 };
-    int n = 0;
+    int n;
 
     /* As init of a namespace the kernel sends to all of them at once, and misses nobody. */
     if (getpid() == 1 && kill(-1, sig) < 0 && errno != ESRCH)
         return pdk_fail(err, PDK_EIO, errno, "cannot signal the namespace");
+    if (sig == SIGKILL && getpid() != 1 && stop_all(err) < 0)
+        return err ? err->code : PDK_EIO;
     if (read_table(&t, err) < 0)
         return err ? err->code : PDK_EIO;
-    for (size_t i = 0; i < t.len; i++) {
-        if (!t.items[i].ours || !t.items[i].alive)
-            continue;
-        n++;
-        if (getpid() != 1)
-            (void)kill(t.items[i].pid, sig); /* gone meanwhile, or next time */
-    }
+    n = signal_all(&t, sig);
     free(t.items);
     return n;
 }

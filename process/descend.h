@@ -15,6 +15,7 @@ struct pdk_err;
 int pdk_descend_adopt(struct pdk_err *err);
 /*
  * Sends sig to every living descendant (as init of a pid namespace: to everybody else in it).
+ * KILL stops them all first, so that none that forks meanwhile gets away.
  * Returns how many were signalled, or a negative code.
  */
 int pdk_descend_signal(int sig, struct pdk_err *err);

@@ -21,7 +21,7 @@
 #include "base/auto.h"
 #include "base/error.h"
 
-enum { READ_CHUNK = 64 << 10, DRAIN_MS = 1000 };
+enum { READ_CHUNK = 64 << 10, DRAIN_MS = 1000, LAST_CHUNKS = 16 /* a pipe holds less */ };
 
 enum proc_state { PROC_RUNNING, PROC_DRAINING, PROC_CLOSING };
 
@@ -79,6 +79,24 @@ static void close_all(struct pdk_proc *p)
             close_handle(p, (uv_handle_t *)&p->outputs[i].pipe);
 }
 
+/* What a pipe that stayed open still holds: its reading may have been paused until now. */
+static void read_rest(struct pdk_proc *p, int which)
+{
+    struct stream *s = &p->outputs[which];
+    uv_os_fd_t fd = -1;
+
+    if (!s->used || s->ended || uv_fileno((uv_handle_t *)&s->pipe, &fd) < 0)
+        return;
+    for (int i = 0; i < LAST_CHUNKS; i++) {
+        ssize_t n = read(fd, p->chunk, sizeof(p->chunk)); /* does not block */
+
+        if (n <= 0)
+            return;
+        if (p->handlers.on_output)
+            p->handlers.on_output(p, which + 1, p->chunk, (size_t)n, p->user);
+    }
+}
+
 static void proc_on_drain(uv_timer_t *timer);
 
 /* The only place that moves the state. */
@@ -97,6 +115,8 @@ static void step(struct pdk_proc *p)
     case PROC_DRAINING:
         if (!ended && !p->drained)
             return;
+        read_rest(p, 0);
+        read_rest(p, 1);
         p->state = PROC_CLOSING;
         close_all(p);
         return;
@@ -117,13 +137,15 @@ static void proc_on_exit(uv_poll_t *poll, int status, int events)
 {
     struct pdk_proc *p = poll->data;
     int wait_status = 0;
+    pid_t pid = waitpid(p->pid, &wait_status, WNOHANG);
 
     (void)status;
     (void)events;
-    if (waitpid(p->pid, &wait_status, WNOHANG) == 0)
+    if (pid == 0)
         return;
-    p->end.exit_code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
-    p->end.signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+    /* Somebody else reaped it: an end that nobody saw is no exit with 0. */
+    p->end.exit_code = pid > 0 && WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
+    p->end.signal = pid > 0 && WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
     p->reaped = true;
     (void)uv_poll_stop(poll);
     if (p->handlers.on_reaped)

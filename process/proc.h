@@ -18,7 +18,7 @@ struct pdk_err;
 struct pdk_proc; /* opaque, heap; frees itself after on_end */
 
 struct pdk_proc_end {
-    int exit_code; /* -1 where a signal ended it */
+    int exit_code; /* -1 where a signal ended it, or nobody saw how */
     int signal;
 };
 
@@ -35,7 +35,7 @@ struct pdk_proc_handlers {
 /*
  * spec's fds: -1 means a pipe of ours for 1 and 2, and for 0 as well when want_stdin.
  * After the exit of the child the outputs get a second to reach their end (a stray grandchild may
- * hold them open).
+ * hold them open, or they may be paused); what is in them then still comes.
  */
 int pdk_proc_start(struct uv_loop_s *loop, const struct pdk_spawn_spec *spec,
         bool want_stdin, const struct pdk_proc_handlers *handlers, void *user,

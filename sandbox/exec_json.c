@@ -182,6 +182,7 @@ int pdk_exec_result_to_json(
     (void)pdk_json_set_int(v, "out_dropped", (int64_t)r->out_dropped);
     (void)pdk_json_set_int(v, "err_bytes", (int64_t)r->err_bytes);
     (void)pdk_json_set_int(v, "err_dropped", (int64_t)r->err_dropped);
+    (void)pdk_json_set_bool(v, "spool_failed", r->spool_failed);
     if (pdk_json_ok(v, err) < 0)
         return err ? err->code : PDK_ENOMEM;
     *out = pdk_take_ptr(&v);
@@ -258,6 +259,7 @@ int pdk_exec_result_from_json(
     r.err_bytes = (uint64_t)err_bytes;
     r.out_dropped = (uint64_t)pdk_json_get_int(v, "out_dropped", 0);
     r.err_dropped = (uint64_t)pdk_json_get_int(v, "err_dropped", 0);
+    r.spool_failed = pdk_json_get_bool(v, "spool_failed", false);
     *out = r;
     return 0;
 }

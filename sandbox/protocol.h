@@ -122,6 +122,7 @@ struct pdk_exec_result {
     int leaked;     /* of these, those that are still alive */
     int64_t duration_ms, cpu_ms, max_rss_kb;
     uint64_t out_bytes, out_dropped, err_bytes, err_dropped;
+    bool spool_failed; /* an output could not be written whole, or not into order */
 };
 
 void pdk_exec_request_fini(struct pdk_exec_request *r);

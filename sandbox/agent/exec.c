@@ -24,6 +24,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "process/descend.h"
+#include "process/oom.h"
 #include "process/output.h"
 #include "process/proc.h"
 #include "sandbox/agent/agent.h"
@@ -40,10 +41,10 @@ enum stream_mode { STREAM_NONE, STREAM_LIVE, STREAM_FULL };
 
 struct stream {
     struct pdk_output *file; /* NULL: not kept */
-    uint64_t bytes;
-    int64_t window_ms; /* start of the second that allowance counts for */
-    size_t sent;       /* in that second */
-    uint64_t skipped;  /* since the last chunk that was sent */
+    uint64_t bytes, lost;    /* lost: these were to be kept and could not be written */
+    int64_t window_ms;       /* start of the second that allowance counts for */
+    size_t sent;             /* in that second */
+    uint64_t skipped;        /* since the last chunk that was sent */
 };
 
 struct job {
@@ -58,6 +59,7 @@ struct job {
     int64_t started_ms, deadline_ms;
     bool leader_gone, given_up, paused;
     struct rusage before;
+    int64_t oom_before; /* -1 where kills for memory are not counted */
     struct stream streams[2];
     struct pdk_exec_result result;
 };
@@ -73,10 +75,11 @@ static void close_streams(struct job *job)
     for (int i = 0; i < 2; i++) {
         struct pdk_err err = PDK_ERR_INIT;
 
-        totals[i].bytes = job->streams[i].bytes;
         /* What cannot be brought into order is there in the order it was written. */
-        (void)pdk_output_close(
-                job->streams[i].file, job->streams[i].file ? &totals[i] : NULL, &err);
+        if (pdk_output_close(job->streams[i].file, &totals[i], &err) < 0)
+            job->result.spool_failed = true;
+        totals[i].bytes = job->streams[i].bytes;
+        totals[i].dropped += job->streams[i].lost;
     }
     job->result.out_bytes = totals[0].bytes;
     job->result.out_dropped = totals[0].dropped;
@@ -115,6 +118,7 @@ static void answer(struct job *job)
     job->result.max_rss_kb = after.ru_maxrss;
     job->result.duration_ms = pdk_clock_ms() - job->started_ms;
     job->result.root_gone = pdk_agent_root_gone(a);
+    job->result.oom = job->oom_before >= 0 && pdk_oom_kills("") > job->oom_before;
     (void)snprintf(job->result.nonce, sizeof(job->result.nonce), "%s",
             job->request.nonce ? job->request.nonce : "");
     if (pdk_exec_result_to_json(&job->result, &result, &err) == 0)
@@ -286,20 +290,31 @@ static void show_full(struct job *job, int fd, const char *data, size_t len)
     pdk_proc_pause(job->proc);
 }
 
+/* A full disk ends the record of a stream, not the command; the bytes that are missing count. */
+static void keep(struct job *job, struct stream *s, const char *data, size_t len)
+{
+    struct pdk_output_totals kept = { 0, 0 };
+    struct pdk_err err = PDK_ERR_INIT;
+
+    s->bytes += len;
+    if (s->lost > 0) {
+        s->lost += len;
+    } else if (s->file && pdk_output_write(s->file, data, len, &err) < 0) {
+        (void)pdk_output_close(s->file, &kept, &err);
+        s->file = NULL;
+        s->lost = s->bytes - kept.bytes + kept.dropped;
+        job->result.spool_failed = true;
+    }
+}
+
 static void job_on_output(
         struct pdk_proc *proc, int fd, const char *data, size_t len, void *user)
 {
     struct job *job = user;
     struct stream *s = &job->streams[fd - 1];
-    struct pdk_err err = PDK_ERR_INIT;
 
     (void)proc;
-    s->bytes += len;
-    if (s->file && pdk_output_write(s->file, data, len, &err) < 0) {
-        /* A full disk ends the record of it, not the command; the bytes that are missing count. */
-        (void)pdk_output_close(s->file, NULL, &err);
-        s->file = NULL;
-    }
+    keep(job, s, data, len);
     if (job->mode == STREAM_LIVE)
         show_live(job, fd, data, len < PDK_CHUNK_MAX ? len : PDK_CHUNK_MAX);
     else if (job->mode == STREAM_FULL)
@@ -417,6 +432,15 @@ static void answer_unstarted(struct job *job, enum pdk_exec_start start, int os_
     answer(job);
 }
 
+/* Want of processes, memory or descriptors is ours; the rest is about the command. */
+static enum pdk_exec_start why_unstarted(int os_errno)
+{
+    return os_errno == EAGAIN || os_errno == ENOMEM || os_errno == EMFILE ||
+                    os_errno == ENFILE
+            ? PDK_EXEC_NO_SPAWN
+            : PDK_EXEC_NO_COMMAND;
+}
+
 static int start(struct job *job, int cwd_fd, struct pdk_err *err)
 {
     static const struct pdk_proc_handlers handlers = { job_on_output, job_on_reaped,
@@ -464,6 +488,7 @@ void pdk_agent_exec(struct agent *a, int64_t id, const struct pdk_json *params)
         return;
     }
     (void)getrusage(RUSAGE_CHILDREN, &job->before); /* cannot fail */
+    job->oom_before = pdk_oom_kills("");
     if (open_stream(job, 0, "stdout", &err) < 0 ||
             open_stream(job, 1, "stderr", &err) < 0) {
         pdk_agent_error(a, id, PDK_WIRE_IO, err.msg);
@@ -475,10 +500,7 @@ void pdk_agent_exec(struct agent *a, int64_t id, const struct pdk_json *params)
     if (cwd_fd < 0)
         answer_unstarted(job, PDK_EXEC_NO_CWD, errno);
     else if (start(job, cwd_fd, &err) < 0)
-        answer_unstarted(job,
-                err.os_errno == EAGAIN || err.os_errno == ENOMEM ? PDK_EXEC_NO_SPAWN
-                                                                 : PDK_EXEC_NO_COMMAND,
-                err.os_errno);
+        answer_unstarted(job, why_unstarted(err.os_errno), err.os_errno);
     else
         begin(job);
 }
