@@ -5,9 +5,13 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "sandbox/protocol.h"
 
 enum { MAX_WORDS = 65536 };
+
+/* Of a time or a size: sums of a few stay in range. */
+#define AMOUNT_MAX (INT64_MAX / 16)
 
 void pdk_exec_request_fini(struct pdk_exec_request *r)
 {
@@ -19,23 +23,20 @@ void pdk_exec_request_fini(struct pdk_exec_request *r)
     r->cwd = r->log = r->nonce = NULL;
 }
 
-/* Words may hold any bytes but NUL: those that are not UTF-8 travel as {"base64": …}. */
+/* Words may hold any bytes but NUL: those that are not UTF-8 travel as an object with "word_base64". */
 static int put_words(struct pdk_json *v, const char *key, const struct pdk_strv *words)
 {
     struct pdk_json *array = pdk_json_array();
 
-    for (size_t i = 0; i < words->len; i++) {
+    for (size_t i = 0; array && i < words->len; i++) {
         const char *word = words->items[i];
-        struct pdk_json *text = pdk_json_strn(word, strlen(word));
-        struct pdk_json *coded;
+        size_t len = strlen(word);
+        bool plain = pdk_utf8_valid(word, len);
+        struct pdk_json *item = plain ? pdk_json_strn(word, len) : pdk_json_object();
 
-        if (text) {
-            (void)pdk_json_append(array, text);
-            continue;
-        }
-        coded = pdk_json_object();
-        (void)pdk_json_set_bytes(coded, "word", word, strlen(word));
-        (void)pdk_json_append(array, coded);
+        if (!plain && item)
+            (void)pdk_json_set_bytes(item, "word", word, len);
+        (void)pdk_json_append(array, item);
     }
     return pdk_json_set(v, key, array);
 }
@@ -60,7 +61,7 @@ int pdk_exec_request_to_json(
     (void)pdk_json_set_int(v, "timeout_ms", r->timeout_ms);
     (void)pdk_json_set(v, "graces", graces);
     if (r->log)
-        (void)pdk_json_set_str(v, "log", r->log);
+        (void)pdk_json_set_bytes(v, "log", r->log, strlen(r->log));
     (void)pdk_json_set_int(v, "output_cap", r->output_cap);
     (void)pdk_json_set_str(v, "nonce", r->nonce ? r->nonce : "");
     if (pdk_json_ok(v, err) < 0)
@@ -107,35 +108,67 @@ static int take_words(const struct pdk_json *v, const char *key, struct pdk_strv
     return pdk_strv_ok(out, err);
 }
 
-static int take_time(
+/* A whole number from 0 up; *out stays where the member is missing. */
+static int take_amount(
         const struct pdk_json *v, const char *key, int64_t *out, struct pdk_err *err)
 {
-    *out = pdk_json_get_int(v, key, 0);
-    if (*out < 0 || *out > INT64_MAX / 4)
+    const struct pdk_json *member = pdk_json_get(v, key);
+    int64_t value = pdk_json_int_value(member);
+
+    if (!member)
+        return 0;
+    if (pdk_json_type(member) != PDK_JSON_INT)
+        return pdk_fail(err, PDK_EINVAL, 0, "'%s' is no whole number", key);
+    if (value < 0 || value > AMOUNT_MAX)
         return pdk_fail(err, PDK_EINVAL, 0, "'%s' is out of range", key);
+    *out = value;
     return 0;
+}
+
+static int take_graces(
+        const struct pdk_json *v, struct pdk_graces *out, struct pdk_err *err)
+{
+    static const struct pdk_graces usual = PDK_GRACES_DEFAULT;
+    const struct pdk_json *graces = pdk_json_get(v, "graces");
+
+    if (!graces) {
+        *out = usual;
+        return 0;
+    }
+    if (pdk_json_type(graces) != PDK_JSON_OBJECT)
+        return pdk_fail(err, PDK_EINVAL, 0, "'graces' is no object");
+    if (take_amount(graces, "int_ms", &out->int_ms, err) < 0 ||
+            take_amount(graces, "term_ms", &out->term_ms, err) < 0 ||
+            take_amount(graces, "kill_ms", &out->kill_ms, err) < 0)
+        return err ? err->code : PDK_EINVAL;
+    return 0;
+}
+
+static int take_nonce(const struct pdk_json *v, char **out, struct pdk_err *err)
+{
+    size_t len = 0;
+    const char *text = pdk_json_text(pdk_json_get(v, "nonce"), &len);
+
+    if (!text || len == 0 || len > PDK_NONCE_MAX || strlen(text) != len)
+        return pdk_fail(
+                err, PDK_EINVAL, 0, "'nonce' is no text of 1 to %d bytes", PDK_NONCE_MAX);
+    *out = strdup(text);
+    return *out ? 0 : pdk_fail_nomem(err);
 }
 
 static int fill_request(
         const struct pdk_json *v, struct pdk_exec_request *r, struct pdk_err *err)
 {
-    const struct pdk_json *graces = pdk_json_get(v, "graces");
-
     if (take_words(v, "argv", &r->argv, err) < 0 ||
             take_words(v, "env", &r->env, err) < 0 ||
             take_bytes(v, "cwd", &r->cwd, err) < 0 ||
-            take_bytes(v, "log", &r->log, err) < 0 ||
-            take_bytes(v, "nonce", &r->nonce, err) < 0 ||
-            take_time(v, "timeout_ms", &r->timeout_ms, err) < 0 ||
-            take_time(v, "output_cap", &r->output_cap, err) < 0 ||
-            take_time(graces, "int_ms", &r->graces.int_ms, err) < 0 ||
-            take_time(graces, "term_ms", &r->graces.term_ms, err) < 0 ||
-            take_time(graces, "kill_ms", &r->graces.kill_ms, err) < 0)
+            take_bytes(v, "log", &r->log, err) < 0 || take_nonce(v, &r->nonce, err) < 0 ||
+            take_amount(v, "timeout_ms", &r->timeout_ms, err) < 0 ||
+            take_amount(v, "output_cap", &r->output_cap, err) < 0 ||
+            take_graces(v, &r->graces, err) < 0)
         return err ? err->code : PDK_EINVAL;
     if (r->argv.len == 0)
         return pdk_fail(err, PDK_EINVAL, 0, "'argv' is empty");
-    if (r->nonce && strlen(r->nonce) > 64)
-        return pdk_fail(err, PDK_EINVAL, 0, "'nonce' is longer than 64");
     return 0;
 }
 
@@ -224,8 +257,70 @@ static int take_exit(
         return err ? err->code : PDK_EPROTO;
     if (r->start == PDK_EXEC_STARTED && (code < 0) != (signal > 0))
         return pdk_fail(err, PDK_EPROTO, 0, "neither an exit code nor a signal, or both");
+    if (r->start != PDK_EXEC_STARTED && (code != -1 || signal != 0))
+        return pdk_fail(err, PDK_EPROTO, 0, "an exit of what was never started");
     r->exit_code = (int)code;
     r->signal = (int)signal;
+    return 0;
+}
+
+static int take_bool(
+        const struct pdk_json *v, const char *key, bool *out, struct pdk_err *err)
+{
+    if (pdk_json_type(pdk_json_get(v, key)) != PDK_JSON_BOOL)
+        return pdk_fail(err, PDK_EPROTO, 0, "'%s' is neither true nor false", key);
+    *out = pdk_json_get_bool(v, key, false);
+    return 0;
+}
+
+static int take_flags(
+        const struct pdk_json *v, struct pdk_exec_result *r, struct pdk_err *err)
+{
+    if (take_bool(v, "timed_out", &r->timed_out, err) < 0 ||
+            take_bool(v, "canceled", &r->canceled, err) < 0 ||
+            take_bool(v, "oom", &r->oom, err) < 0 ||
+            take_bool(v, "root_gone", &r->root_gone, err) < 0 ||
+            take_bool(v, "spool_failed", &r->spool_failed, err) < 0)
+        return err ? err->code : PDK_EPROTO;
+    return 0;
+}
+
+static int take_count(
+        const struct pdk_json *v, const char *key, int *out, struct pdk_err *err)
+{
+    int64_t value;
+
+    if (take_int(v, key, 0, INT_MAX, &value, err) < 0)
+        return err ? err->code : PDK_EPROTO;
+    *out = (int)value;
+    return 0;
+}
+
+static int take_size(
+        const struct pdk_json *v, const char *key, uint64_t *out, struct pdk_err *err)
+{
+    int64_t value;
+
+    if (take_int(v, key, 0, INT64_MAX, &value, err) < 0)
+        return err ? err->code : PDK_EPROTO;
+    *out = (uint64_t)value;
+    return 0;
+}
+
+static int take_numbers(
+        const struct pdk_json *v, struct pdk_exec_result *r, struct pdk_err *err)
+{
+    if (take_count(v, "start_errno", &r->start_errno, err) < 0 ||
+            take_count(v, "stragglers", &r->stragglers, err) < 0 ||
+            take_count(v, "leaked", &r->leaked, err) < 0 ||
+            take_int(v, "duration_ms", 0, INT64_MAX, &r->duration_ms, err) < 0 ||
+            take_int(v, "cpu_ms", 0, INT64_MAX, &r->cpu_ms, err) < 0 ||
+            take_int(v, "max_rss_kb", 0, INT64_MAX, &r->max_rss_kb, err) < 0 ||
+            take_size(v, "out_bytes", &r->out_bytes, err) < 0 ||
+            take_size(v, "out_dropped", &r->out_dropped, err) < 0 ||
+            take_size(v, "err_bytes", &r->err_bytes, err) < 0 ||
+            take_size(v, "err_dropped", &r->err_dropped, err) < 0)
+        return err ? err->code : PDK_EPROTO;
     return 0;
 }
 
@@ -233,33 +328,16 @@ int pdk_exec_result_from_json(
         const struct pdk_json *v, struct pdk_exec_result *out, struct pdk_err *err)
 {
     struct pdk_exec_result r = { 0 };
-    const char *nonce = pdk_json_get_str(v, "nonce", "");
-    int64_t out_bytes, err_bytes, stragglers, leaked;
+    size_t len = 0;
+    const char *nonce = pdk_json_text(pdk_json_get(v, "nonce"), &len);
 
-    if (strlen(nonce) >= sizeof(r.nonce))
-        return pdk_fail(err, PDK_EPROTO, 0, "'nonce' is longer than 64");
-    memcpy(r.nonce, nonce, strlen(nonce) + 1);
+    if (!nonce || len > PDK_NONCE_MAX || strlen(nonce) != len)
+        return pdk_fail(
+                err, PDK_EPROTO, 0, "'nonce' is no text of %d bytes", PDK_NONCE_MAX);
+    memcpy(r.nonce, nonce, len + 1);
     if (take_start(v, &r.start, err) < 0 || take_exit(v, &r, err) < 0 ||
-            take_int(v, "stragglers", 0, INT_MAX, &stragglers, err) < 0 ||
-            take_int(v, "leaked", 0, INT_MAX, &leaked, err) < 0 ||
-            take_int(v, "duration_ms", 0, INT64_MAX, &r.duration_ms, err) < 0 ||
-            take_int(v, "out_bytes", 0, INT64_MAX, &out_bytes, err) < 0 ||
-            take_int(v, "err_bytes", 0, INT64_MAX, &err_bytes, err) < 0)
+            take_flags(v, &r, err) < 0 || take_numbers(v, &r, err) < 0)
         return err ? err->code : PDK_EPROTO;
-    r.start_errno = (int)pdk_json_get_int(v, "start_errno", 0);
-    r.stragglers = (int)stragglers;
-    r.leaked = (int)leaked;
-    r.timed_out = pdk_json_get_bool(v, "timed_out", false);
-    r.canceled = pdk_json_get_bool(v, "canceled", false);
-    r.oom = pdk_json_get_bool(v, "oom", false);
-    r.root_gone = pdk_json_get_bool(v, "root_gone", false);
-    r.cpu_ms = pdk_json_get_int(v, "cpu_ms", 0);
-    r.max_rss_kb = pdk_json_get_int(v, "max_rss_kb", 0);
-    r.out_bytes = (uint64_t)out_bytes;
-    r.err_bytes = (uint64_t)err_bytes;
-    r.out_dropped = (uint64_t)pdk_json_get_int(v, "out_dropped", 0);
-    r.err_dropped = (uint64_t)pdk_json_get_int(v, "err_dropped", 0);
-    r.spool_failed = pdk_json_get_bool(v, "spool_failed", false);
     *out = r;
     return 0;
 }

@@ -70,7 +70,7 @@ const char *pdk_wire_error_name(enum pdk_wire_error error)
 void pdk_framer_fini(struct pdk_framer *f)
 {
     pdk_buf_fini(&f->pending);
-    f->overlong = false;
+    f->dropping = false;
 }
 
 typedef int (*frame_visitor)(
@@ -103,12 +103,36 @@ static int take_line(const char *line, size_t len, frame_visitor on_frame, void 
     return on_frame(frame, NULL, user);
 }
 
-/* The end of an overlong frame: what is kept of it goes, and it is reported once. */
-static int end_overlong(struct pdk_framer *f, frame_visitor on_frame, void *user)
+/* Nothing of this frame is kept: it is reported now, once, and dropped up to its newline. */
+static int drop_frame(
+        struct pdk_framer *f, const char *what, frame_visitor on_frame, void *user)
 {
-    f->overlong = false;
+    pdk_buf_fini(&f->pending);
+    f->dropping = true;
+    return refuse_frame(on_frame, user, what);
+}
+
+/* Bytes of one frame, without its newline. */
+static int take_part(struct pdk_framer *f, const char *data, size_t n,
+        frame_visitor on_frame, void *user)
+{
+    if (f->dropping)
+        return 0;
+    if (f->pending.len + n > PDK_FRAME_MAX)
+        return drop_frame(f, "a frame longer than the limit", on_frame, user);
+    pdk_buf_add(&f->pending, data, n);
+    return f->pending.failed ? drop_frame(f, "out of memory", on_frame, user) : 0;
+}
+
+static int end_line(struct pdk_framer *f, frame_visitor on_frame, void *user)
+{
+    int rc = 0;
+
+    if (!f->dropping)
+        rc = take_line(pdk_buf_str(&f->pending), f->pending.len, on_frame, user);
+    f->dropping = false;
     pdk_buf_reset(&f->pending);
-    return refuse_frame(on_frame, user, "a frame longer than the limit");
+    return rc;
 }
 
 int pdk_framer_feed(struct pdk_framer *f, const char *data, size_t len,
@@ -121,18 +145,9 @@ int pdk_framer_feed(struct pdk_framer *f, const char *data, size_t len,
         const char *newline = memchr(data, '\n', len);
         size_t n = newline ? (size_t)(newline - data) : len;
 
-        if (f->pending.len + n > PDK_FRAME_MAX)
-            f->overlong = true;
-        if (!f->overlong)
-            pdk_buf_add(&f->pending, data, n);
-        if (f->pending.failed)
-            return refuse_frame(on_frame, user, "out of memory");
-        if (newline && f->overlong) {
-            rc = end_overlong(f, on_frame, user);
-        } else if (newline) {
-            rc = take_line(pdk_buf_str(&f->pending), f->pending.len, on_frame, user);
-            pdk_buf_reset(&f->pending);
-        }
+        rc = take_part(f, data, n, on_frame, user);
+        if (rc == 0 && newline)
+            rc = end_line(f, on_frame, user);
         n += newline ? 1 : 0;
         data += n;
         len -= n;

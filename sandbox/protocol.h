@@ -20,7 +20,8 @@ enum {
     PDK_PROTOCOL_VERSION = 1,
     PDK_FRAME_MAX = 1 << 20,  /* bytes of one frame, without its newline */
     PDK_CHUNK_MAX = 32 << 10, /* bytes of output in one notification */
-    PDK_READ_MAX = 512 << 10  /* bytes of one read */
+    PDK_READ_MAX = 512 << 10, /* bytes of one read */
+    PDK_NONCE_MAX = 64        /* bytes */
 };
 
 /* The sixteen verbs (architecture.md section 3). A test holds their number. */
@@ -50,7 +51,7 @@ enum pdk_verb pdk_verb_find(const char *name);
 
 /* Error codes on the wire: a closed list, in the error's data.code; docs/protocol.md has the same. */
 enum pdk_wire_error {
-    PDK_WIRE_BAD_FRAME, /* not JSON, too long, no JSON-RPC */
+    PDK_WIRE_BAD_FRAME, /* not JSON, too long, no JSON-RPC, out of order */
     PDK_WIRE_BAD_PARAMS,
     PDK_WIRE_UNKNOWN_METHOD,
     PDK_WIRE_NOT_BUILT, /* a verb that this side does not offer */
@@ -70,13 +71,15 @@ const char *pdk_wire_error_name(enum pdk_wire_error error); /* "bad_frame", … 
 /* Cuts a byte stream into frames. */
 struct pdk_framer {
     struct pdk_buf pending;
-    bool overlong; /* dropping the rest of a frame that is too long */
+    bool dropping; /* the rest of a frame that was too long, up to its newline */
 };
 
 void pdk_framer_fini(struct pdk_framer *f);
 /*
  * Feeds bytes; on_frame is called for each whole frame with its parsed JSON (borrowed), or with
- * NULL and why for one that is no frame. Returns the first non-zero that on_frame returned.
+ * NULL and why for one that is no frame. One that is too long is reported as soon as it is, once;
+ * what follows up to its newline is dropped. Blank lines are nothing. Returns the first non-zero
+ * that on_frame returned: the bytes after that frame are lost.
  */
 int pdk_framer_feed(struct pdk_framer *f, const char *data, size_t len,
         int (*on_frame)(struct pdk_json *frame, const struct pdk_err *why, void *user),
@@ -95,13 +98,13 @@ int pdk_frame_error(struct pdk_buf *out, int64_t id, enum pdk_wire_error code,
 /* What exec is asked to do. Pointers are borrowed while a request is made, owned after a parse. */
 struct pdk_exec_request {
     struct pdk_strv argv;
-    char *cwd;           /* below the root; NULL: the root */
-    struct pdk_strv env; /* the whole environment */
-    int64_t timeout_ms;  /* 0: none */
-    struct pdk_graces graces;
-    char *log;          /* stem of the output files in the spool; NULL: not kept */
-    int64_t output_cap; /* bytes kept of each stream; 0: the default */
-    char *nonce;        /* comes back in the result */
+    char *cwd;                /* below the root; NULL: the root */
+    struct pdk_strv env;      /* the whole environment */
+    int64_t timeout_ms;       /* 0: none */
+    struct pdk_graces graces; /* on the wire, missing as a whole: PDK_GRACES_DEFAULT */
+    char *log;                /* stem of the output files in the spool; NULL: not kept */
+    int64_t output_cap;       /* bytes kept of each stream; 0: the default */
+    char *nonce; /* comes back in the result: UTF-8, 1 to PDK_NONCE_MAX bytes */
 };
 
 enum pdk_exec_start {
@@ -112,7 +115,7 @@ enum pdk_exec_start {
 };
 
 struct pdk_exec_result {
-    char nonce[65];
+    char nonce[PDK_NONCE_MAX + 1];
     enum pdk_exec_start start; /* other than STARTED: nothing ran; see start_errno */
     int start_errno;
     int exit_code; /* -1 where a signal ended it or nothing ran */
@@ -125,6 +128,10 @@ struct pdk_exec_result {
     bool spool_failed; /* an output could not be written whole, or not into order */
 };
 
+/*
+ * PDK_EINVAL for a request, PDK_EPROTO for a result that does not keep its form: a member of the
+ * wrong type or out of its range, one that must be there and is not, a result that says two things.
+ */
 void pdk_exec_request_fini(struct pdk_exec_request *r);
 int pdk_exec_request_to_json(
         const struct pdk_exec_request *r, struct pdk_json **out, struct pdk_err *err);
