@@ -18,7 +18,7 @@
 enum { STOP_ROUNDS = 64 };
 
 struct entry {
-    pid_t pid, parent;
+    pid_t pid, parent, group, session;
     bool alive; /* no zombie */
     bool ours;  /* a descendant of this process */
 };
@@ -56,17 +56,20 @@ static bool read_entry(const char *name, struct entry *out)
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
     char path[64], state = 0;
     const char *after;
-    int parent = 0;
+    int parent = 0, group = 0, session = 0;
 
     (void)snprintf(path, sizeof(path), "/proc/%.20s/stat", name);
     if (pdk_fs_read(path, 4096, &text, NULL) < 0)
         return false;
     /* The name stands in parentheses and may hold anything, parentheses too. */
     after = strrchr(pdk_buf_str(&text), ')');
-    if (!after || sscanf(after + 1, " %c %d", &state, &parent) != 2)
+    if (!after ||
+            sscanf(after + 1, " %c %d %d %d", &state, &parent, &group, &session) != 4)
         return false;
     *out = (struct entry){ .pid = (pid_t)strtol(name, NULL, 10),
         .parent = parent,
+        .group = group,
+        .session = session,
         .alive = state != 'Z' && state != 'X' };
     return true;
 }
@@ -150,6 +153,19 @@ int pdk_descend_count(struct pdk_err *err)
     return n;
 }
 
+/*
+ * One process, and its whole group where that is not one of our own session: a child that a member
+ * forks right now is in it too, and one that forks and ends all the time is never met by its number.
+ */
+static void signal_one(const struct entry *e, int sig)
+{
+    bool final = sig == SIGKILL || sig == SIGSTOP;
+
+    if (final && e->session > 1 && e->group > 1 && e->session != getsid(0))
+        (void)kill(-e->group, sig);
+    (void)kill(e->pid, sig); /* gone meanwhile, or next time */
+}
+
 static int signal_all(const struct table *t, int sig)
 {
     int n = 0;
@@ -159,7 +175,7 @@ static int signal_all(const struct table *t, int sig)
             continue;
         n++;
         if (getpid() != 1)
-            (void)kill(t->items[i].pid, sig); /* gone meanwhile, or next time */
+            signal_one(&t->items[i], sig);
     }
     return n;
 }

@@ -10,20 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <uv.h>
 
 #include "sandbox/protocol.h"
 
-struct job; /* a command under way */
-
-enum { AGENT_END_SIGNALS = 3 }; /* TERM, INT, HUP: the end is wanted */
+struct job;  /* a command under way */
+struct wire; /* pipes, signals, timers */
+struct uv_loop_s;
 
 struct agent {
-    uv_loop_t loop;
-    uv_pipe_t in, out;
-    uv_signal_t on_child, on_end[AGENT_END_SIGNALS];
-    uv_timer_t beat;
-    struct pdk_framer framer;
+    struct uv_loop_s *loop;
+    struct wire *wire;        /* of server.c */
     const char *root, *spool; /* spool NULL: outputs are not kept */
     int root_fd;
     dev_t root_dev;

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -426,7 +427,7 @@ static void answer_unstarted(struct job *job, enum pdk_exec_start start, int os_
     job->result.start = start;
     job->result.start_errno = os_errno;
     job->result.exit_code = -1;
-    (void)uv_timer_init(&a->loop, &job->timer);
+    (void)uv_timer_init(a->loop, &job->timer);
     job->timer.data = job;
     a->job = job;
     answer(job);
@@ -456,7 +457,7 @@ static int start(struct job *job, int cwd_fd, struct pdk_err *err)
     if (!spec.envp)
         spec.envp = no_env;
     return pdk_proc_start(
-            &job->agent->loop, &spec, false, &handlers, job, &job->proc, err);
+            job->agent->loop, &spec, false, &handlers, job, &job->proc, err);
 }
 
 static void begin(struct job *job)
@@ -466,7 +467,7 @@ static void begin(struct job *job)
     job->started_ms = pdk_clock_ms();
     if (job->request.timeout_ms > 0)
         job->deadline_ms = job->started_ms + job->request.timeout_ms;
-    (void)uv_timer_init(&a->loop, &job->timer); /* cannot fail */
+    (void)uv_timer_init(a->loop, &job->timer); /* cannot fail */
     job->timer.data = job;
     a->job = job;
     step(job);

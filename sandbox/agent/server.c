@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -13,7 +14,21 @@
 #include "paddock_config.h"
 #include "sandbox/agent/agent.h"
 
-enum { BEAT_MS = 5000, FLUSH_MS = 2000, READ_CHUNK = 64 << 10, BACKLOG_LOW = 256 << 10 };
+enum {
+    BEAT_MS = 5000,
+    FLUSH_MS = 2000,
+    READ_CHUNK = 64 << 10,
+    END_SIGNALS = 3,
+    BACKLOG_LOW = 256 << 10
+};
+
+/* What keeps the loop alive. */
+struct wire {
+    uv_pipe_t in, out;
+    uv_signal_t on_child, on_end[END_SIGNALS];
+    uv_timer_t beat;
+    struct pdk_framer framer;
+};
 
 /* ---- out */
 
@@ -41,7 +56,7 @@ static void send_text(struct agent *a, struct pdk_buf *text)
     struct message *m = malloc(sizeof(*m));
     uv_buf_t buf;
 
-    if (!m || text->failed || uv_is_closing((uv_handle_t *)&a->out)) {
+    if (!m || text->failed || uv_is_closing((uv_handle_t *)&a->wire->out)) {
         free(m);
         pdk_buf_fini(text);
         return;
@@ -51,7 +66,8 @@ static void send_text(struct agent *a, struct pdk_buf *text)
     m->request.data = m;
     buf = uv_buf_init(m->text.data, (unsigned int)m->text.len);
     a->said_ms = pdk_clock_ms();
-    if (uv_write(&m->request, (uv_stream_t *)&a->out, &buf, 1, server_on_sent) < 0) {
+    if (uv_write(&m->request, (uv_stream_t *)&a->wire->out, &buf, 1, server_on_sent) <
+            0) {
         pdk_buf_fini(&m->text);
         free(m);
     }
@@ -98,7 +114,7 @@ void pdk_agent_notify(struct agent *a, const char *method, struct pdk_json *para
 
 size_t pdk_agent_backlog(const struct agent *a)
 {
-    return uv_stream_get_write_queue_size((const uv_stream_t *)&a->out);
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&a->wire->out);
 }
 
 /* ---- the end */
@@ -112,8 +128,8 @@ static void close_handle(uv_handle_t *handle)
 /* The out pipe, and with it the last thing that keeps the loop alive. */
 static void close_out(struct agent *a)
 {
-    close_handle((uv_handle_t *)&a->beat);
-    close_handle((uv_handle_t *)&a->out);
+    close_handle((uv_handle_t *)&a->wire->beat);
+    close_handle((uv_handle_t *)&a->wire->out);
 }
 
 static void server_on_flushed(uv_shutdown_t *request, int status)
@@ -135,14 +151,14 @@ static void close_all(struct agent *a)
 {
     uv_shutdown_t *flush = malloc(sizeof(*flush));
 
-    close_handle((uv_handle_t *)&a->in);
-    close_handle((uv_handle_t *)&a->on_child);
-    for (size_t i = 0; i < AGENT_END_SIGNALS; i++)
-        close_handle((uv_handle_t *)&a->on_end[i]);
+    close_handle((uv_handle_t *)&a->wire->in);
+    close_handle((uv_handle_t *)&a->wire->on_child);
+    for (size_t i = 0; i < END_SIGNALS; i++)
+        close_handle((uv_handle_t *)&a->wire->on_end[i]);
     if (flush) {
         flush->data = a;
-        if (uv_shutdown(flush, (uv_stream_t *)&a->out, server_on_flushed) == 0) {
-            (void)uv_timer_start(&a->beat, server_on_flush_late, FLUSH_MS, 0);
+        if (uv_shutdown(flush, (uv_stream_t *)&a->wire->out, server_on_flushed) == 0) {
+            (void)uv_timer_start(&a->wire->beat, server_on_flush_late, FLUSH_MS, 0);
             return;
         }
     }
@@ -217,8 +233,8 @@ static void initialize(struct agent *a, int64_t id, const struct pdk_json *param
     a->heartbeat_ms = heartbeat;
     a->initialized = true;
     (void)uv_timer_set_repeat(
-            &a->beat, (uint64_t)(heartbeat / 5 > 0 ? heartbeat / 5 : 1));
-    (void)uv_timer_again(&a->beat);
+            &a->wire->beat, (uint64_t)(heartbeat / 5 > 0 ? heartbeat / 5 : 1));
+    (void)uv_timer_again(&a->wire->beat);
     pdk_agent_result(a, id, describe(a));
 }
 
@@ -310,7 +326,7 @@ static void server_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 
     if (n > 0) {
         a->heard_ms = pdk_clock_ms();
-        (void)pdk_framer_feed(&a->framer, buf->base, (size_t)n, server_on_frame, a);
+        (void)pdk_framer_feed(&a->wire->framer, buf->base, (size_t)n, server_on_frame, a);
     } else if (n < 0) {
         end(a);
     }
@@ -352,27 +368,27 @@ static int open_pipes(struct agent *a)
             dup2(null_fd, STDOUT_FILENO) < 0)
         return -1;
     (void)close(null_fd);
-    (void)uv_pipe_init(&a->loop, &a->in, 0);
-    (void)uv_pipe_init(&a->loop, &a->out, 0);
-    a->in.data = a->out.data = a;
-    if (uv_pipe_open(&a->in, in) < 0 || uv_pipe_open(&a->out, out) < 0)
+    (void)uv_pipe_init(a->loop, &a->wire->in, 0);
+    (void)uv_pipe_init(a->loop, &a->wire->out, 0);
+    a->wire->in.data = a->wire->out.data = a;
+    if (uv_pipe_open(&a->wire->in, in) < 0 || uv_pipe_open(&a->wire->out, out) < 0)
         return -1;
-    return uv_read_start((uv_stream_t *)&a->in, server_on_alloc, server_on_read);
+    return uv_read_start((uv_stream_t *)&a->wire->in, server_on_alloc, server_on_read);
 }
 
 /* Both were blocked since the start: none that came meanwhile is lost. */
 static void listen_to_signals(struct agent *a)
 {
-    static const int numbers[AGENT_END_SIGNALS] = { SIGTERM, SIGINT, SIGHUP };
+    static const int numbers[END_SIGNALS] = { SIGTERM, SIGINT, SIGHUP };
     sigset_t none;
 
-    (void)uv_signal_init(&a->loop, &a->on_child);
-    a->on_child.data = a;
-    (void)uv_signal_start(&a->on_child, server_on_child, SIGCHLD);
-    for (size_t i = 0; i < AGENT_END_SIGNALS; i++) {
-        (void)uv_signal_init(&a->loop, &a->on_end[i]);
-        a->on_end[i].data = a;
-        (void)uv_signal_start(&a->on_end[i], server_on_end_signal, numbers[i]);
+    (void)uv_signal_init(a->loop, &a->wire->on_child);
+    a->wire->on_child.data = a;
+    (void)uv_signal_start(&a->wire->on_child, server_on_child, SIGCHLD);
+    for (size_t i = 0; i < END_SIGNALS; i++) {
+        (void)uv_signal_init(a->loop, &a->wire->on_end[i]);
+        a->wire->on_end[i].data = a;
+        (void)uv_signal_start(&a->wire->on_end[i], server_on_end_signal, numbers[i]);
     }
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -380,16 +396,21 @@ static void listen_to_signals(struct agent *a)
 
 int pdk_agent_serve(struct agent *a)
 {
-    if (uv_loop_init(&a->loop) < 0 || open_pipes(a) < 0)
+    uv_loop_t loop;
+    struct wire wire = { .framer = { .overlong = false } };
+
+    a->loop = &loop;
+    a->wire = &wire;
+    if (uv_loop_init(&loop) < 0 || open_pipes(a) < 0)
         return 1;
     a->heartbeat_ms = BEAT_MS;
     a->heard_ms = a->said_ms = pdk_clock_ms();
-    (void)uv_timer_init(&a->loop, &a->beat);
-    a->beat.data = a;
-    (void)uv_timer_start(&a->beat, server_on_beat, BEAT_MS / 5, BEAT_MS / 5);
+    (void)uv_timer_init(&loop, &wire.beat);
+    wire.beat.data = a;
+    (void)uv_timer_start(&wire.beat, server_on_beat, BEAT_MS / 5, BEAT_MS / 5);
     listen_to_signals(a);
-    (void)uv_run(&a->loop, UV_RUN_DEFAULT);
-    pdk_framer_fini(&a->framer);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    pdk_framer_fini(&wire.framer);
     (void)close(a->root_fd);
-    return uv_loop_close(&a->loop) == 0 ? 0 : 1;
+    return uv_loop_close(&loop) == 0 ? 0 : 1;
 }
