@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fs.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "base/utf8.h"
@@ -37,6 +38,30 @@ int pdk_cli_open_store(struct pdk_cli *cli, struct pdk_err *err)
                     root, cli->repo->common_dir, cli->repo->root, &cli->paths, err) < 0)
         return err->code;
     return pdk_store_open(cli->paths.store, 0, &cli->store, err);
+}
+
+int pdk_cli_find_store(struct pdk_cli *cli, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *root = NULL;
+
+    if (cli->store)
+        return 0;
+    if (pdk_cli_open_repo(cli, err) < 0 || pdk_state_root(cli->state, &root, err) < 0 ||
+            pdk_state_find(root, cli->repo->common_dir, &cli->paths, err) < 0)
+        return err->code;
+    if (!pdk_fs_exists(cli->paths.store))
+        return 0;
+    return pdk_store_open(cli->paths.store, PDK_STORE_READ_ONLY, &cli->store, err);
+}
+
+int pdk_cli_open_store_ro(struct pdk_cli *cli, struct pdk_err *err)
+{
+    if (pdk_cli_find_store(cli, err) < 0)
+        return err->code;
+    if (cli->store)
+        return 0;
+    (void)pdk_fail(err, PDK_ENOTFOUND, 0, "nothing is recorded of this repository");
+    return pdk_hint(err, "it is looked for below '%s'", cli->paths.root);
 }
 
 int pdk_cli_open_vault(struct pdk_cli *cli, struct pdk_err *err)

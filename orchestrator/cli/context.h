@@ -31,6 +31,13 @@ void pdk_cli_fini(struct pdk_cli *cli);
 int pdk_cli_open_repo(struct pdk_cli *cli, struct pdk_err *err);
 int pdk_cli_open_store(
         struct pdk_cli *cli, struct pdk_err *err); /* repo and state as well */
+/*
+ * For commands that only look, and make nothing: the store to read, or NULL in cli->store where
+ * nothing is recorded yet.
+ */
+int pdk_cli_find_store(struct pdk_cli *cli, struct pdk_err *err);
+/* The same, where having none is PDK_ENOTFOUND. */
+int pdk_cli_open_store_ro(struct pdk_cli *cli, struct pdk_err *err);
 int pdk_cli_open_vault(struct pdk_cli *cli, struct pdk_err *err); /* the store as well */
 
 /* Reports the failure (stderr, or the JSON envelope on stdout) and returns the exit status. */

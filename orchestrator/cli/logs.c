@@ -164,7 +164,7 @@ int pdk_command_logs(struct pdk_cli *cli, const struct pdk_args *args)
     int rc;
 
     if (pdk_run_name_parse(args->words[0], &name, &err) < 0 ||
-            pdk_cli_open_store(cli, &err) < 0 ||
+            pdk_cli_open_store_ro(cli, &err) < 0 ||
             pdk_store_run(cli->store, name.run, &row, &err) < 0 ||
             logs_dir(cli, &row, &name, &dir, &err) < 0)
         return pdk_cli_fail(cli, &err);

@@ -43,8 +43,8 @@ int pdk_command_runs(struct pdk_cli *cli, const struct pdk_args *args)
     struct pdk_json *items;
 
     (void)args;
-    if (pdk_cli_open_store(cli, &err) < 0 ||
-            pdk_store_runs(cli->store, 0, &rows, &err) < 0)
+    if (pdk_cli_find_store(cli, &err) < 0 ||
+            (cli->store && pdk_store_runs(cli->store, 0, &rows, &err) < 0))
         return pdk_cli_fail(cli, &err);
     if (!cli->json) {
         for (size_t i = 0; i < rows.len; i++)
@@ -85,7 +85,7 @@ int pdk_command_show(struct pdk_cli *cli, const struct pdk_args *args)
     struct pdk_err err = PDK_ERR_INIT;
 
     if (pdk_run_name_parse(args->words[0], &name, &err) < 0 ||
-            pdk_cli_open_store(cli, &err) < 0 ||
+            pdk_cli_open_store_ro(cli, &err) < 0 ||
             pdk_store_run(cli->store, name.run, &row, &err) < 0 ||
             pdk_render_run(cli->store, row.id, &doc, &err) < 0)
         return pdk_cli_fail(cli, &err);
@@ -93,8 +93,7 @@ int pdk_command_show(struct pdk_cli *cli, const struct pdk_args *args)
         return show_candidate(cli, doc, &name);
     if (cli->json)
         return pdk_cli_print(cli, pdk_take_ptr(&doc));
-    pdk_render_text(doc);
-    return 0;
+    return pdk_render_text(doc, &err) < 0 ? pdk_cli_fail(cli, &err) : 0;
 }
 
 int pdk_event_print(const struct pdk_event *event, void *user)
@@ -136,7 +135,7 @@ int pdk_command_events(struct pdk_cli *cli, const struct pdk_args *args)
     int64_t last = 0;
     bool live = pdk_args_has(args, "follow");
 
-    if (pdk_cli_open_store(cli, &err) < 0 ||
+    if (pdk_cli_open_store_ro(cli, &err) < 0 ||
             pdk_store_run(cli->store, args->words[0], &row, &err) < 0)
         return pdk_cli_fail(cli, &err);
     do {

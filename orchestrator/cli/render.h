@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+struct pdk_buf;
 struct pdk_err;
 struct pdk_json;
 struct pdk_store;
@@ -14,8 +15,10 @@ struct pdk_store;
 /* run: a whole id. The document is the caller's. */
 int pdk_render_run(struct pdk_store *store, const char *run, struct pdk_json **out,
         struct pdk_err *err);
-/* Prints the verdict table on stdout. */
-void pdk_render_text(const struct pdk_json *doc);
+/* Appends the verdict table as text: no control character of anybody's gets into it but newlines. */
+void pdk_render_table(const struct pdk_json *doc, struct pdk_buf *out);
+/* Prints it on stdout. */
+int pdk_render_text(const struct pdk_json *doc, struct pdk_err *err);
 /* The candidate named "c2" of a task (NULL: the only one); NULL where there is none. Borrowed. */
 struct pdk_json *pdk_render_candidate(
         const struct pdk_json *doc, const char *task, const char *candidate);

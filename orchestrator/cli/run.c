@@ -147,9 +147,9 @@ static int print_run(struct pdk_cli *cli, const struct pdk_args *args, const cha
         return pdk_cli_fail(cli, &err);
     if (cli->json)
         return pdk_cli_print(cli, pdk_take_ptr(&doc));
-    if (!pdk_args_has(args, "events"))
-        pdk_render_text(doc);
-    return 0;
+    if (pdk_args_has(args, "events"))
+        return 0;
+    return pdk_render_text(doc, &err) < 0 ? pdk_cli_fail(cli, &err) : 0;
 }
 
 static int land(struct pdk_cli *cli, const struct pdk_plan *plan, const char *run,

@@ -104,15 +104,23 @@ static int add_items(struct pdk_cli *cli, enum pdk_sandbox_filter filter,
     return 0;
 }
 
+static int add_all_items(struct pdk_cli *cli, struct pdk_json *items, struct pdk_err *err)
+{
+    if (pdk_cli_open_vault(cli, err) < 0 ||
+            add_items(cli, PDK_SANDBOXES_NAMED, items, err) < 0 ||
+            add_items(cli, PDK_SANDBOXES_LEFTOVERS, items, err) < 0)
+        return err->code;
+    return 0;
+}
+
 int pdk_command_sandbox_list(struct pdk_cli *cli, const struct pdk_args *args)
 {
     PDK_AUTO_JSON struct pdk_json *items = pdk_json_array();
     struct pdk_err err = PDK_ERR_INIT;
 
     (void)args;
-    if (pdk_cli_open_vault(cli, &err) < 0 ||
-            add_items(cli, PDK_SANDBOXES_NAMED, items, &err) < 0 ||
-            add_items(cli, PDK_SANDBOXES_LEFTOVERS, items, &err) < 0)
+    if (pdk_cli_find_store(cli, &err) < 0 ||
+            (cli->store && add_all_items(cli, items, &err) < 0))
         return pdk_cli_fail(cli, &err);
     if (cli->json)
         return pdk_cli_print(cli, pdk_cli_listing(pdk_take_ptr(&items)));
@@ -137,7 +145,8 @@ int pdk_command_sandbox_status(struct pdk_cli *cli, const struct pdk_args *args)
     struct pdk_err err = PDK_ERR_INIT;
     const struct pdk_json *changes;
 
-    if (pdk_named_find(cli, args->words[0], &named, &err) < 0)
+    if (pdk_cli_open_store_ro(cli, &err) < 0 ||
+            pdk_named_find(cli, args->words[0], &named, &err) < 0)
         return pdk_cli_fail(cli, &err);
     item = item_json(&named.row);
     add_state(cli, item, &named);
@@ -204,7 +213,8 @@ static int sandbox_trees(struct pdk_cli *cli, const char *name, struct pdk_named
     PDK_AUTO_SANDBOX struct pdk_sandbox *sb = NULL;
     PDK_AUTO_CAPTURE struct pdk_capture capture = { 0 };
 
-    if (pdk_named_find(cli, name, named, err) < 0 ||
+    if (pdk_cli_open_store_ro(cli, err) < 0 ||
+            pdk_named_find(cli, name, named, err) < 0 ||
             pdk_named_open(cli, named, &sb, err) < 0 ||
             pdk_sandbox_capture(sb, cli->vault, &capture, err) < 0)
         return err->code;
@@ -265,8 +275,10 @@ int pdk_command_diff(struct pdk_cli *cli, const struct pdk_args *args)
 {
     struct pdk_oid from = { "" }, to = { "" }, other = { "" };
     struct pdk_err err = PDK_ERR_INIT;
-    int rc = pdk_cli_open_vault(cli, &err);
+    int rc = pdk_cli_open_store_ro(cli, &err);
 
+    if (rc == 0)
+        rc = pdk_cli_open_vault(cli, &err);
     if (rc == 0)
         rc = candidate_trees(cli, args->words[0], &from, &to, &err);
     if (rc == 0 && args->words_len > 1) {

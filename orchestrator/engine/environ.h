@@ -20,14 +20,15 @@ struct pdk_command_scope {
 
 /*
  * The whole environment: the safe base, what the plan sets and passes, and PADDOCK_* last, so that
- * nothing stale or planted stays. Values of pass_env come from the caller's environment.
+ * nothing stale or planted stays. Values of pass_env come from the caller's environment; those of
+ * the plan are expanded like argv.
  */
 int pdk_command_env(const struct pdk_plan_sandbox *plan,
         const struct pdk_command_scope *scope, struct pdk_strv *out, struct pdk_err *err);
 
 /*
  * argv with {{candidate}}, {{run}} and {{matrix.KEY}} replaced. An unknown name is PDK_EINVAL
- * (missions/ has refused it before). "{{" without "}}" stays as it is.
+ * (missions/ has refused it before). By pdk_template_expand(): "{{{{" stands for "{{".
  */
 int pdk_command_argv(const struct pdk_command *command,
         const struct pdk_command_scope *scope, struct pdk_strv *out, struct pdk_err *err);
