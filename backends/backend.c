@@ -18,14 +18,27 @@
 static const struct pdk_backend *const backends[] = {
     &pdk_directory_backend,
     &pdk_worktree_backend,
+    &pdk_overlay_backend,
 };
 
 /* One more, where a program is linked with it: the tests' fake. */
 extern const struct pdk_backend *const pdk_backend_extra __attribute__((weak));
 
-static const char *const planned[] = { "overlay", "container", "auto" };
+static const char *const planned[] = { "container" };
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+int pdk_backend_probe(const struct pdk_backend *be, const char *dir, struct pdk_err *err)
+{
+    if (be->probe && be->probe(dir, err) < 0)
+        return pdk_wrap(err, "backend '%s'", be->name);
+    return 0;
+}
+
+bool pdk_backend_needs_template(const struct pdk_backend *be)
+{
+    return be->needs_template;
+}
 
 size_t pdk_backend_count(void)
 {

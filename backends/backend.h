@@ -29,6 +29,13 @@ int pdk_backend_find(
 const char *pdk_backend_name(const struct pdk_backend *be);
 const char *pdk_backend_claim(
         const struct pdk_backend *be); /* what may be said of its isolation */
+/*
+ * Tries it on this host, in a directory of the state (absolute, there): 0, or PDK_EUNAVAIL with the
+ * reason and the way out. Cheap enough for the start of a run.
+ */
+int pdk_backend_probe(const struct pdk_backend *be, const char *dir, struct pdk_err *err);
+/* Its copies stand on a template (trees/template.h), which must be open while they live. */
+bool pdk_backend_needs_template(const struct pdk_backend *be);
 size_t pdk_backend_count(void);
 const struct pdk_backend *pdk_backend_at(size_t index);
 
@@ -45,6 +52,7 @@ struct pdk_sandbox_spec {
     struct pdk_base base;        /* pinned base */
     struct pdk_oid
             tree; /* what the copy shall hold: base's tree, a seed or a candidate's */
+    struct pdk_oid template;     /* a tree that somebody holds open as a template; "": none */
     const char *branch;             /* "sandbox/<name>" for named ones; NULL: detached */
     const struct pdk_strv *include; /* NULL: none */
 };
@@ -53,7 +61,7 @@ struct pdk_sandbox_spec {
 struct pdk_sandbox_record {
     char *id, *backend, *dir, *branch; /* branch NULL: detached */
     struct pdk_base base;
-    struct pdk_oid tree; /* the tree that it started from */
+    struct pdk_oid tree;     /* the tree that it started from */
     struct pdk_oid
             start; /* the commit that HEAD was given (base or a seal); "" when unborn */
 };

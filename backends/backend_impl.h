@@ -16,9 +16,12 @@ struct pdk_sandbox {
 };
 
 struct pdk_backend {
-    const char *name;  /* as in mission files */
-    const char *claim; /* what may be claimed, as in architecture.md section 3 */
+    const char *name;    /* as in mission files */
+    const char *claim;   /* what may be claimed, as in architecture.md section 3 */
+    bool needs_template; /* its copies stand on a template, for as long as they live */
     bool shares_refs; /* its branch is one of the user's repository, so that it can be kept */
+    /* NULL: always there. Tries it in a directory that is there, and leaves nothing in it. */
+    int (*probe)(const char *dir, struct pdk_err *err);
     /*
      * Required. Makes <dir>/tree with its git directory and our index (backends/fill.h). Called with
      * <dir> made and empty, its own to fill; the dispatcher removes it when this fails, and the
@@ -46,5 +49,6 @@ struct pdk_backend {
 /* Each has one file that defines its table. */
 extern const struct pdk_backend pdk_directory_backend;
 extern const struct pdk_backend pdk_worktree_backend;
+extern const struct pdk_backend pdk_overlay_backend;
 
 #endif

@@ -6,8 +6,8 @@
 
 /*
  * Writes spec's tree into sb->root, which exists and is empty but for .git, with our index, and one for
- * git at git_index (NULL: none). The one place where files come from: a template that many copies
- * share goes in here.
+ * git at git_index (NULL: none): from the template where spec names one, and what differs from it, else
+ * straight from objects.
  */
 int pdk_sandbox_fill(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
         const char *git_index, struct pdk_err *err);
@@ -18,5 +18,8 @@ int pdk_sandbox_fill(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec
  */
 int pdk_sandbox_start_commit(const struct pdk_sandbox_spec *spec, const char *objects,
         struct pdk_oid *out, struct pdk_err *err);
+
+/* Directory of the templates: beside the registry lock. Owned by the caller; NULL when out of memory. */
+char *pdk_sandbox_templates(const char *lock);
 
 #endif

@@ -36,9 +36,9 @@ static const struct pdk_word seed_words[] = {
 static const struct pdk_word backend_words[] = {
     { "directory", PDK_KEY_BUILT },
     { "git-worktree", PDK_KEY_BUILT },
-    { "overlay", PDK_KEY_LATER },
+    { "overlay", PDK_KEY_BUILT },
     { "container", PDK_KEY_LATER },
-    { "auto", PDK_KEY_LATER },
+    { "auto", PDK_KEY_BUILT },
     { NULL, PDK_KEY_BUILT },
 };
 

@@ -7,11 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <git2.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -19,21 +19,25 @@
 #include "base/fs.h"
 #include "base/path.h"
 #include "trees/beneath.h"
+#include "trees/diff.h"
 #include "trees/filter.h"
 #include "trees/index.h"
 #include "trees/internal.h"
+#include "trees/pool.h"
 #include "trees/repo.h"
 #include "trees/vault.h"
 
-enum { THREADS_MAX = 8, THREAD_SHARE = 128, BLOB_MAX = 0x7fffffff };
+enum { THREAD_SHARE = 128, BLOB_MAX = 0x7fffffff };
 
 struct checkout {
     const struct pdk_checkout_spec *spec;
     int root_fd;
     struct pdk_index index;
-    bool filtered;      /* some conversion is in effect */
-    atomic_size_t next; /* the entry that is written next */
-    atomic_bool stop;
+    bool filtered;            /* some conversion is in effect */
+    bool into;                /* the directory is not empty: directories may be there */
+    struct timespec times[2]; /* what files get */
+    struct pdk_vault *vault;  /* the caller's */
+    _Atomic(struct pdk_vault *) spare; /* the same, until a thread took it */
 };
 
 /* ---- listing */
@@ -105,8 +109,16 @@ static int list_all(struct pdk_vault *vault, struct checkout *c, struct pdk_err 
 
 static int make_directory(const struct checkout *c, const char *path, struct pdk_err *err)
 {
-    if (mkdirat(c->root_fd, path, 0755) < 0)
+    int fd;
+
+    if (mkdirat(c->root_fd, path, 0755) == 0)
+        return 0;
+    if (errno != EEXIST || !c->into)
         return pdk_fail(err, PDK_EIO, errno, "cannot make the directory '%s'", path);
+    fd = pdk_beneath_open(c->root_fd, path, O_PATH | O_DIRECTORY, 0);
+    if (fd < 0)
+        return pdk_fail(err, PDK_ECONFLICT, errno, "'%s' is in the way", path);
+    (void)close(fd);
     return 0;
 }
 
@@ -153,13 +165,11 @@ static int make_directories(const struct checkout *c, struct pdk_err *err)
 
 /* ---- files */
 
+/* What one thread works with. */
 struct worker {
-    struct checkout *checkout;
     struct pdk_vault *vault;
+    bool own;                  /* the vault was opened for this thread */
     struct pdk_filter *filter; /* NULL: raw */
-    pthread_t thread;
-    struct pdk_err err;
-    int rc;
 };
 
 static int write_link(const struct checkout *c, const struct pdk_index_entry *e,
@@ -170,11 +180,14 @@ static int write_link(const struct checkout *c, const struct pdk_index_entry *e,
                 err, PDK_EINVAL, 0, "the link '%s' has no usable target", e->path);
     if (symlinkat(target->data, c->root_fd, e->path) < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot make the link '%s'", e->path);
+    (void)utimensat(c->root_fd, e->path, c->times,
+            AT_SYMLINK_NOFOLLOW); /* a racy entry, at worst */
     return 0;
 }
 
-static int write_file(struct worker *w, const struct pdk_index_entry *e,
-        const struct pdk_buf *blob, struct stat *st, struct pdk_err *err)
+static int write_file(const struct checkout *c, struct worker *w,
+        const struct pdk_index_entry *e, const struct pdk_buf *blob, struct stat *st,
+        struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf converted = PDK_BUF_INIT;
     const struct pdk_buf *data = blob;
@@ -187,21 +200,21 @@ static int write_file(struct worker *w, const struct pdk_index_entry *e,
             return err->code;
         data = &converted;
     }
-    fd = pdk_beneath_open(w->checkout->root_fd, e->path,
-            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+    fd = pdk_beneath_open(
+            c->root_fd, e->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
     if (fd < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot make the file '%s'", e->path);
     /* The umask of the caller is not the tree's business. */
     if (fchmod(fd, mode) < 0 ||
             pdk_fs_write_fd(fd, pdk_buf_str(data), data->len, err) < 0 ||
-            fstat(fd, st) < 0)
+            futimens(fd, c->times) < 0 || fstat(fd, st) < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot write the file '%s'", e->path);
     return 0;
 }
 
-static int write_entry(struct worker *w, struct pdk_index_entry *e, struct pdk_err *err)
+static int write_entry(const struct checkout *c, struct worker *w,
+        struct pdk_index_entry *e, struct pdk_err *err)
 {
-    const struct checkout *c = w->checkout;
     PDK_AUTO_BUF struct pdk_buf blob = PDK_BUF_INIT;
     bool link = (e->mode & S_IFMT) == S_IFLNK;
     struct stat st;
@@ -210,131 +223,231 @@ static int write_entry(struct worker *w, struct pdk_index_entry *e, struct pdk_e
         return 0;
     if (pdk_vault_read_blob(w->vault, &e->oid, BLOB_MAX, &blob, err) < 0)
         return pdk_wrap(err, "'%s'", e->path);
-    if (!link)
-        return write_file(w, e, &blob, &st, err) < 0
-                ? err->code
-                : (pdk_stat_data_of(&st, &e->stat), 0);
-    if (write_link(c, e, &blob, err) < 0)
+    if (!link && write_file(c, w, e, &blob, &st, err) < 0)
         return err->code;
-    if (fstatat(c->root_fd, e->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (link && write_link(c, e, &blob, err) < 0)
+        return err->code;
+    if (link && fstatat(c->root_fd, e->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot look at '%s'", e->path);
     pdk_stat_data_of(&st, &e->stat);
     return 0;
 }
 
-static int prepare_worker(struct worker *w)
+static int checkout_open_worker(void *user, void **local, struct pdk_err *err)
 {
-    const struct pdk_checkout_spec *spec = w->checkout->spec;
+    struct checkout *c = user;
+    struct worker *w = calloc(1, sizeof(*w));
 
-    if (!w->checkout->filtered || w->filter)
-        return 0;
-    return pdk_filter_open(w->vault, spec->repo, &spec->tree, &w->filter, &w->err);
-}
-
-static void *work(void *user)
-{
-    struct worker *w = user;
-    struct checkout *c = w->checkout;
-
-    w->rc = prepare_worker(w);
-    while (w->rc == 0 && !atomic_load(&c->stop)) {
-        size_t i = atomic_fetch_add(&c->next, 1);
-
-        if (i >= c->index.len)
-            break;
-        w->rc = write_entry(w, &c->index.entries[i], &w->err);
-    }
-    if (w->rc < 0)
-        atomic_store(&c->stop, true);
-    return NULL;
-}
-
-static int count_threads(const struct checkout *c)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    long useful = (long)(c->index.len / THREAD_SHARE) + 1;
-    long n = c->spec->threads > 0 ? c->spec->threads : cores;
-
-    n = n < useful ? n : useful;
-    n = n < THREADS_MAX ? n : THREADS_MAX;
-    return n > 0 ? (int)n : 1;
-}
-
-/* A worker that cannot be started is one less: the others do its share. */
-static int start_helpers(
-        struct checkout *c, struct worker *workers, int n, const char *objects)
-{
-    int started = 1;
-
-    while (started < n) {
-        struct worker *w = &workers[started];
-
-        *w = (struct worker){ .checkout = c };
-        if (pdk_vault_open(
-                    pdk_vault_path(workers[0].vault), objects, &w->vault, &w->err) < 0)
-            break;
-        if (pthread_create(&w->thread, NULL, work, w) != 0) {
-            pdk_vault_close(w->vault);
-            break;
-        }
-        started++;
-    }
-    return started;
-}
-
-static int write_files(struct pdk_vault *vault, struct checkout *c, struct pdk_err *err)
-{
-    struct worker workers[THREADS_MAX];
-    int n, rc = 0;
-
-    workers[0] = (struct worker){ .checkout = c, .vault = vault };
-    n = start_helpers(c, workers, count_threads(c), c->spec->repo->objects);
-    (void)work(&workers[0]);
-    for (int i = 0; i < n; i++) {
-        struct worker *w = &workers[i];
-
-        if (i > 0) {
-            (void)pthread_join(w->thread, NULL);
-            pdk_vault_close(w->vault);
-        }
-        pdk_filter_free(w->filter);
-        if (w->rc < 0 && rc == 0) {
-            rc = w->rc;
-            *err = w->err;
-        }
-    }
-    return rc;
-}
-
-static int write_indexes(const struct checkout *c, struct pdk_err *err)
-{
-    if (pdk_index_write(c->spec->index, &c->index, err) < 0)
+    if (!w)
+        return pdk_fail_nomem(err);
+    *local = w;
+    /* The caller's handle is for one thread: the first that comes. */
+    w->vault = atomic_exchange(&c->spare, NULL);
+    w->own = !w->vault;
+    if (w->own &&
+            pdk_vault_open(
+                    pdk_vault_path(c->vault), c->spec->repo->objects, &w->vault, err) < 0)
         return err->code;
-    if (!c->spec->git_index)
+    if (!c->filtered)
         return 0;
-    return pdk_index_write(c->spec->git_index, &c->index, err);
+    return pdk_filter_open(w->vault, c->spec->repo, &c->spec->tree, &w->filter, err);
+}
+
+static int checkout_run_item(void *user, void *local, size_t item, struct pdk_err *err)
+{
+    struct checkout *c = user;
+
+    return write_entry(c, local, &c->index.entries[item], err);
+}
+
+static void checkout_close_worker(void *user, void *local)
+{
+    struct worker *w = local;
+
+    (void)user;
+    pdk_filter_free(w->filter);
+    if (w->own)
+        pdk_vault_close(w->vault);
+    free(w);
+}
+
+static int write_files(struct checkout *c, struct pdk_err *err)
+{
+    struct pdk_pool_spec pool = {
+        .items = c->index.len,
+        .share = THREAD_SHARE,
+        .threads = c->spec->threads,
+        .open = checkout_open_worker,
+        .run = checkout_run_item,
+        .close = checkout_close_worker,
+        .user = c,
+    };
+
+    return pdk_pool_run(&pool, err);
+}
+
+static int write_indexes(
+        const struct checkout *c, const struct pdk_index *index, struct pdk_err *err)
+{
+    if (pdk_index_write(c->spec->index, index, err) < 0)
+        return err->code;
+    return c->spec->git_index ? pdk_index_write(c->spec->git_index, index, err) : 0;
+}
+
+/* A second before now, cut to whole seconds as git does when it compares. */
+static void set_times(struct checkout *c)
+{
+    (void)clock_gettime(CLOCK_REALTIME, &c->times[1]); /* cannot fail */
+    c->times[1].tv_sec -= 1;
+    c->times[0] = (struct timespec){ .tv_nsec = UTIME_OMIT };
+}
+
+static int begin(struct pdk_vault *vault, const struct pdk_checkout_spec *spec,
+        struct checkout *c, struct pdk_err *err)
+{
+    *c = (struct checkout){ .spec = spec };
+    c->root_fd = open(spec->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    c->vault = vault;
+    atomic_init(&c->spare, vault);
+    set_times(c);
+    if (c->root_fd < 0)
+        return pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", spec->dir);
+    return 0;
+}
+
+static void end(struct checkout *c)
+{
+    if (c->root_fd >= 0)
+        (void)close(c->root_fd);
+    pdk_index_fini(&c->index);
 }
 
 int pdk_checkout(struct pdk_vault *vault, const struct pdk_checkout_spec *spec,
         struct pdk_err *err)
 {
-    PDK_AUTO_FD int root_fd =
-            open(spec->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct checkout c = { .spec = spec, .root_fd = root_fd };
-    int rc = root_fd < 0 ? pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", spec->dir)
-                         : 0;
+    struct checkout c;
+    int rc = begin(vault, spec, &c, err);
 
-    atomic_init(&c.next, 0);
-    atomic_init(&c.stop, false);
     if (rc == 0)
         rc = list_all(vault, &c, err);
     c.filtered = pdk_filter_needed(spec->repo, c.filtered);
     if (rc == 0)
         rc = make_directories(&c, err);
     if (rc == 0)
-        rc = write_files(vault, &c, err);
+        rc = write_files(&c, err);
     if (rc == 0)
-        rc = write_indexes(&c, err);
-    pdk_index_fini(&c.index);
+        rc = write_indexes(&c, &c.index, err);
+    end(&c);
+    return rc;
+}
+
+/* ---- from one tree to another */
+
+/* The file goes, and the directories that it leaves empty. */
+static int remove_path(const struct checkout *c, const char *path, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *dir = strdup(path);
+    char *slash;
+
+    if (!dir)
+        return pdk_fail_nomem(err);
+    if (unlinkat(c->root_fd, path, 0) < 0 && errno != ENOENT)
+        return pdk_fail(err, PDK_EIO, errno, "cannot remove '%s'", path);
+    while ((slash = strrchr(dir, '/'))) {
+        *slash = '\0';
+        if (unlinkat(c->root_fd, dir, AT_REMOVEDIR) < 0)
+            break; /* not empty, most often */
+    }
+    return 0;
+}
+
+static int plan_change(
+        struct checkout *c, const struct pdk_change *change, struct pdk_err *err)
+{
+    if (!pdk_path_is_safe(change->path, strlen(change->path)))
+        return pdk_fail(err, PDK_EINVAL, 0,
+                "the tree holds the path '%.200s', which is not safe", change->path);
+    if (change->old_mode != 0 && (change->old_mode & S_IFMT) != 0160000 &&
+            remove_path(c, change->path, err) < 0)
+        return err->code;
+    if (change->new_mode == 0)
+        return 0;
+    return pdk_index_add(
+            &c->index, change->path, change->new_mode, &change->new_oid, err);
+}
+
+static bool has_attributes(const struct pdk_index *index)
+{
+    for (size_t i = 0; i < index->len; i++)
+        if (strcmp(pdk_path_basename(index->entries[i].path), ".gitattributes") == 0)
+            return true;
+    return false;
+}
+
+/* The index of what is there now: the old one's entries, but for the changes, and the new ones. */
+static int merge_indexes(const struct pdk_index *old, const struct pdk_diff *diff,
+        const struct pdk_index *fresh, struct pdk_index *out, struct pdk_err *err)
+{
+    size_t i = 0, j = 0, k = 0;
+
+    while (i < old->len || k < fresh->len) {
+        const struct pdk_index_entry *a = i < old->len ? &old->entries[i] : NULL;
+        const struct pdk_index_entry *b = k < fresh->len ? &fresh->entries[k] : NULL;
+        const struct pdk_index_entry *next = b;
+
+        while (a && j < diff->len && strcmp(diff->changes[j].path, a->path) < 0)
+            j++;
+        if (a && j < diff->len && strcmp(diff->changes[j].path, a->path) == 0) {
+            i++; /* changed or gone: what stands there now comes from fresh */
+            continue;
+        }
+        if (a && (!b || strcmp(a->path, b->path) < 0))
+            next = a;
+        if (pdk_index_add(out, next->path, next->mode, &next->oid, err) < 0)
+            return err->code;
+        out->entries[out->len - 1].stat = next->stat;
+        i += next == a;
+        k += next == b;
+    }
+    return 0;
+}
+
+static int switch_files(
+        struct checkout *c, const struct pdk_diff *diff, struct pdk_err *err)
+{
+    for (size_t i = 0; i < diff->len; i++)
+        if (strcmp(pdk_path_basename(diff->changes[i].path), ".gitattributes") == 0)
+            return pdk_fail(err, PDK_EUNSUPPORTED, 0, "attributes differ: all files may");
+    for (size_t i = 0; i < diff->len; i++)
+        if (plan_change(c, &diff->changes[i], err) < 0)
+            return err->code;
+    if (make_directories(c, err) < 0)
+        return err->code;
+    return write_files(c, err);
+}
+
+int pdk_checkout_switch(struct pdk_vault *vault, const struct pdk_checkout_spec *spec,
+        const struct pdk_oid *from, struct pdk_err *err)
+{
+    PDK_AUTO_DIFF struct pdk_diff diff = { 0 };
+    PDK_AUTO_INDEX struct pdk_index old = { 0 };
+    PDK_AUTO_INDEX struct pdk_index merged = { 0 };
+    struct checkout c;
+    int rc = begin(vault, spec, &c, err);
+
+    c.into = true;
+    if (rc == 0)
+        rc = pdk_index_read(spec->index, &old, err);
+    if (rc == 0)
+        rc = pdk_diff_trees(vault, from, &spec->tree, 0, &diff, err);
+    c.filtered = pdk_filter_needed(spec->repo, has_attributes(&old));
+    if (rc == 0)
+        rc = switch_files(&c, &diff, err);
+    if (rc == 0)
+        rc = merge_indexes(&old, &diff, &c.index, &merged, err);
+    merged.tree = spec->tree;
+    if (rc == 0)
+        rc = write_indexes(&c, &merged, err);
+    end(&c);
     return rc;
 }

@@ -21,12 +21,22 @@ struct pdk_checkout_spec {
 };
 
 /*
- * Regular files 0644 or 0755 by umask 022, symbolic links, empty directories for submodules.
+ * Regular files 0644 or 0755 by umask 022, symbolic links, empty directories for submodules. Their
+ * modification time is a second ago: so no entry is racy, for git or for us, and an edit in the same
+ * second is seen.
  * Path rules of pdk_path_is_safe(). PDK_ENOTFOUND names an object that is missing.
  * On failure what was written stays for the caller to remove.
  */
 int pdk_checkout(struct pdk_vault *vault, const struct pdk_checkout_spec *spec,
         struct pdk_err *err);
+
+/*
+ * Turns a working copy that holds just tree `from`, with our index of it at spec->index, into one of
+ * spec->tree: what differs is removed and written, the rest is not touched. The indexes are replaced.
+ * PDK_EUNSUPPORTED, with nothing done, where a .gitattributes differs: any file may look different then.
+ */
+int pdk_checkout_switch(struct pdk_vault *vault, const struct pdk_checkout_spec *spec,
+        const struct pdk_oid *from, struct pdk_err *err);
 
 /*
  * Copies ignored files of the user's tree that match the patterns (gitignore syntax) into dir,

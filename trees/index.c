@@ -121,6 +121,8 @@ bool pdk_index_is_clean(const struct pdk_index *index,
     struct pdk_stat_data now;
 
     pdk_stat_data_of(st, &now);
+    now.dev =
+            entry->stat.dev; /* as git: an overlay shows another device than its layers */
     if (memcmp(&now, &entry->stat, sizeof(now)) != 0)
         return false;
     return before(entry->stat.mtime_s, entry->stat.mtime_ns, &index->written);

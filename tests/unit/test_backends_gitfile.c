@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/directory/gitdir.h"
+#include "backends/gitdir.h"
 #include "backends/gitfile.h"
 #include "base/error.h"
 #include "base/str.h"

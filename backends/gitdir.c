@@ -1,4 +1,4 @@
-#include "backends/directory/gitdir.h"
+#include "backends/gitdir.h"
 
 #include <errno.h>
 #include <stddef.h>

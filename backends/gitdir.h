@@ -1,9 +1,11 @@
 /* The git directory of a sandbox of its own: written by hand, with nothing in it but the start. */
-#ifndef PDK_BACKENDS_DIRECTORY_GITDIR_H
-#define PDK_BACKENDS_DIRECTORY_GITDIR_H
+#ifndef PDK_BACKENDS_GITDIR_H
+#define PDK_BACKENDS_GITDIR_H
 
 struct pdk_err;
+struct pdk_oid;
 struct pdk_repo;
+struct pdk_sandbox;
 
 /*
  * Makes path with configuration, exclude rules, an empty object directory that leads to the user's
@@ -16,5 +18,11 @@ int pdk_gitdir_make(const char *path, const struct pdk_repo *repo, struct pdk_er
  */
 int pdk_gitdir_start(
         const char *path, const char *commit, const char *branch, struct pdk_err *err);
+
+/* For the tables of backends whose sandboxes have one at <root>/.git (backend_impl.h). */
+int pdk_gitdir_count_commits(
+        struct pdk_sandbox *sb, unsigned int flags, int *out, struct pdk_err *err);
+int pdk_gitdir_find_head(
+        struct pdk_sandbox *sb, struct pdk_oid *out, char **objects, struct pdk_err *err);
 
 #endif

@@ -1,0 +1,238 @@
+/*
+ * The overlay backend: a template below, one upper layer a sandbox, the working copy where they are
+ * mounted together. Making one costs a mount, whatever the size of the tree.
+ *
+ *   <dir>/upper   what the sandbox changed; its git directory is made here before the mount
+ *   <dir>/work    the kernel's
+ *   <dir>/tree    the mount point
+ *
+ * git's index is a lower layer of its own, so that it is shared until git writes one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backends/commits.h"
+#include "backends/fill.h"
+#include "backends/gitdir.h"
+#include "backends/overlay/mount.h"
+#include "base/error.h"
+#include "base/fs.h"
+#include "base/path.h"
+#include "trees/checkout.h"
+#include "trees/template.h"
+#include "trees/vault.h"
+
+/* Paths of a sandbox that is being made. */
+struct layout {
+    char *upper, *work, *gitdir, *objects, *templates;
+};
+
+static void layout_fini(struct layout *l)
+{
+    free(l->upper);
+    free(l->work);
+    free(l->gitdir);
+    free(l->objects);
+    free(l->templates);
+}
+
+static int make_layout(
+        const struct pdk_sandbox_spec *spec, struct layout *l, struct pdk_err *err)
+{
+    l->upper = pdk_path_join(spec->dir, "upper");
+    l->work = pdk_path_join(spec->dir, "work");
+    l->gitdir = l->upper ? pdk_path_join(l->upper, ".git") : NULL;
+    l->objects = l->gitdir ? pdk_path_join(l->gitdir, "objects") : NULL;
+    l->templates = pdk_sandbox_templates(spec->lock);
+    return l->work && l->objects && l->templates ? 0 : pdk_fail_nomem(err);
+}
+
+static int make_dirs(
+        const struct pdk_sandbox *sb, const struct layout *l, struct pdk_err *err)
+{
+    const char *dirs[] = { l->upper, l->work, sb->root };
+
+    for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
+        if (mkdir(dirs[i], 0755) < 0)
+            return pdk_fail(
+                    err, pdk_code_of_errno(errno), errno, "cannot make '%s'", dirs[i]);
+    return 0;
+}
+
+static int make_gitdir(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
+        const struct layout *l, struct pdk_err *err)
+{
+    int rc = pdk_gitdir_make(l->gitdir, spec->repo, err);
+
+    if (rc == 0)
+        rc = pdk_sandbox_start_commit(spec, l->objects, &sb->record.start, err);
+    if (rc == 0)
+        rc = pdk_gitdir_start(l->gitdir, sb->record.start.hex, spec->branch, err);
+    return rc;
+}
+
+static int mount_layers(const struct pdk_sandbox *sb, const struct layout *l,
+        const struct pdk_template *t, struct pdk_err *err)
+{
+    const char *lower[] = { pdk_template_git_layer(t), pdk_template_root(t) };
+    struct pdk_overlay_spec spec = { .lower = lower,
+        .lower_len = 2,
+        .upper = l->upper,
+        .work = l->work,
+        .target = sb->root };
+
+    return pdk_overlay_mount(&spec, err);
+}
+
+/* Our index is the template's own file: it is replaced, never written in place. */
+static int share_index(
+        const struct pdk_sandbox *sb, const struct pdk_template *t, struct pdk_err *err)
+{
+    if (link(pdk_template_index(t), sb->index) < 0)
+        return pdk_fail(err, PDK_EIO, errno, "cannot link '%s'", sb->index);
+    return 0;
+}
+
+/* From the template's tree to the one asked for, by the mount: the kernel makes the whiteouts. */
+static int change_tree(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
+        const struct pdk_oid *from, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *git_index = pdk_path_join(sb->root, ".git/index");
+    struct pdk_checkout_spec checkout = {
+        .repo = spec->repo,
+        .tree = spec->tree,
+        .dir = sb->root,
+        .index = sb->index,
+        .git_index = git_index,
+    };
+
+    if (!git_index)
+        return pdk_fail_nomem(err);
+    return pdk_checkout_switch(spec->vault, &checkout, from, err);
+}
+
+/* The template below: the run's where that will do, else one of the tree itself. */
+static int open_template(const struct pdk_sandbox_spec *spec, const struct layout *l,
+        struct pdk_oid *tree, struct pdk_template **out, struct pdk_err *err)
+{
+    unsigned int flags = spec->template.hex[0] ? PDK_TEMPLATE_TRUST : 0;
+
+    *tree = spec->template.hex[0] ? spec->template : spec->tree;
+    return pdk_template_open(
+            spec->vault, spec->repo, l->templates, tree, flags, out, err);
+}
+
+static int mount_on(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
+        const struct layout *l, const struct pdk_oid *tree, const struct pdk_template *t,
+        struct pdk_err *err)
+{
+    struct pdk_err ignored = PDK_ERR_INIT;
+    int rc = pdk_template_use(t, spec->id, err);
+
+    if (rc == 0)
+        rc = share_index(sb, t, err);
+    if (rc == 0)
+        rc = mount_layers(sb, l, t, err);
+    if (rc == 0 && !pdk_oid_equal(tree, &spec->tree))
+        rc = change_tree(sb, spec, tree, err);
+    if (rc < 0) {
+        (void)pdk_overlay_unmount(sb->root, &ignored); /* the first error matters */
+        (void)pdk_template_release(l->templates, spec->id, &ignored);
+        (void)unlink(sb->index);
+    }
+    return rc;
+}
+
+static int overlay_materialize(struct pdk_sandbox *sb,
+        const struct pdk_sandbox_spec *spec, struct pdk_strv *warnings,
+        struct pdk_err *err)
+{
+    __attribute__((cleanup(layout_fini))) struct layout l = { 0 };
+    PDK_AUTO_TEMPLATE struct pdk_template *template = NULL;
+    struct pdk_sandbox_spec own = *spec;
+    struct pdk_oid tree;
+    int rc = make_layout(spec, &l, err);
+
+    (void)warnings; /* it has none of its own */
+    if (rc == 0)
+        rc = make_dirs(sb, &l, err);
+    if (rc == 0)
+        rc = make_gitdir(sb, spec, &l, err);
+    if (rc == 0)
+        rc = open_template(spec, &l, &tree, &template, err);
+    if (rc == 0)
+        rc = mount_on(sb, spec, &l, &tree, template, err);
+    if (rc != PDK_EUNSUPPORTED)
+        return rc;
+    /* Attributes differ: this tree's files look different, so it stands on a template of its own. */
+    pdk_template_close(pdk_take_ptr(&template));
+    own.template.hex[0] = '\0';
+    rc = open_template(&own, &l, &tree, &template, err);
+    return rc < 0 ? rc : mount_on(sb, &own, &l, &tree, template, err);
+}
+
+static int overlay_teardown(const struct pdk_sandbox_record *record,
+        const struct pdk_repo *repo, const char *lock, unsigned int flags,
+        struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *root = pdk_path_join(record->dir, "tree");
+    PDK_AUTO_FREE char *templates = pdk_sandbox_templates(lock);
+
+    (void)repo;
+    (void)flags;
+    if (!root || !templates)
+        return pdk_fail_nomem(err);
+    if (pdk_overlay_unmount(root, err) < 0)
+        return err->code;
+    return pdk_template_release(templates, record->id, err);
+}
+
+/* A mount of two empty layers, the way it will be done. */
+static int overlay_probe(const char *dir, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *top = pdk_strf("%s/overlay-probe-XXXXXX", dir);
+    const char *names[] = { "lower", "upper", "work", "target" };
+    char *paths[4] = { NULL };
+    struct pdk_err ignored = PDK_ERR_INIT;
+    int rc = 0;
+
+    if (!top)
+        return pdk_fail_nomem(err);
+    if (!mkdtemp(top))
+        return pdk_fail(err, PDK_EIO, errno, "cannot make '%s'", top);
+    for (int i = 0; rc == 0 && i < 4; i++) {
+        paths[i] = pdk_path_join(top, names[i]);
+        rc = paths[i] && mkdir(paths[i], 0700) == 0
+                ? 0
+                : pdk_fail(err, PDK_EIO, errno, "cannot make a directory in '%s'", top);
+    }
+    if (rc == 0) {
+        struct pdk_overlay_spec spec = { .lower = (const char *const[]){ paths[0] },
+            .lower_len = 1,
+            .upper = paths[1],
+            .work = paths[2],
+            .target = paths[3] };
+
+        rc = pdk_overlay_mount(&spec, err);
+        (void)pdk_overlay_unmount(paths[3], &ignored);
+    }
+    for (int i = 0; i < 4; i++)
+        free(paths[i]);
+    (void)pdk_fs_remove_tree(top, &ignored); /* empty directories, at worst */
+    return rc;
+}
+
+const struct pdk_backend pdk_overlay_backend = {
+    .name = "overlay",
+    .claim = "copy-on-write copy",
+    .needs_template = true,
+    .probe = overlay_probe,
+    .materialize = overlay_materialize,
+    .teardown = overlay_teardown,
+    .count_commits = pdk_gitdir_count_commits,
+    .find_head = pdk_gitdir_find_head,
+};

@@ -1,0 +1,251 @@
+#include "trees/template.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/fs.h"
+#include "base/id.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "trees/checkout.h"
+#include "trees/repo.h"
+#include "trees/template_internal.h"
+#include "trees/walk.h"
+
+void pdk_template_close(struct pdk_template *t)
+{
+    if (!t)
+        return;
+    if (t->lock >= 0)
+        (void)close(t->lock);
+    free(t->path);
+    free(t->root);
+    free(t->index);
+    free(t->git_layer);
+    free(t->lock_path);
+    free(t);
+}
+
+const char *pdk_template_root(const struct pdk_template *t)
+{
+    return t->root;
+}
+
+const char *pdk_template_index(const struct pdk_template *t)
+{
+    return t->index;
+}
+
+/* The tree, and what else decides how its files look. */
+static char *make_key(const struct pdk_repo *repo, const struct pdk_oid *tree)
+{
+    PDK_AUTO_FREE char *settings = pdk_strf(
+            "%s %s", repo->autocrlf ? repo->autocrlf : "", repo->eol ? repo->eol : "");
+    char digest[65];
+
+    if (!settings)
+        return NULL;
+    if (!repo->autocrlf && !repo->eol)
+        return strdup(tree->hex);
+    pdk_digest_hex(settings, strlen(settings), digest);
+    return pdk_strf("%s-%.8s", tree->hex, digest);
+}
+
+static struct pdk_template *new_template(
+        const char *dir, const struct pdk_repo *repo, const struct pdk_oid *tree)
+{
+    struct pdk_template *t = calloc(1, sizeof(*t));
+    PDK_AUTO_FREE char *key = make_key(repo, tree);
+
+    if (!t || !key) {
+        free(t);
+        return NULL;
+    }
+    t->lock = -1;
+    t->tree = *tree;
+    t->path = pdk_path_join(dir, key);
+    t->root = t->path ? pdk_path_join(t->path, "tree") : NULL;
+    t->index = t->path ? pdk_path_join(t->path, "index") : NULL;
+    t->git_layer = t->path ? pdk_path_join(t->path, "git") : NULL;
+    t->lock_path = t->path ? pdk_strf("%s.lock", t->path) : NULL;
+    if (t->root && t->index && t->git_layer && t->lock_path)
+        return t;
+    pdk_template_close(t);
+    return NULL;
+}
+
+const char *pdk_template_git_layer(const struct pdk_template *t)
+{
+    return t->git_layer;
+}
+
+int pdk_template_use(const struct pdk_template *t, const char *user, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *path = pdk_strf("%s.use.%s", t->path, user);
+    int fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+
+    if (!path)
+        return pdk_fail_nomem(err);
+    if (fd < 0)
+        return pdk_fail(err, PDK_EIO, errno, "cannot make '%s'", path);
+    (void)close(fd);
+    return 0;
+}
+
+int pdk_template_release(const char *dir, const char *user, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *tail = pdk_strf(".use.%s", user);
+    PDK_AUTO_DIR DIR *d = opendir(dir);
+    const struct dirent *entry;
+
+    if (!tail)
+        return pdk_fail_nomem(err);
+    while (d && (entry = readdir(d)))
+        if (pdk_ends_with(entry->d_name, tail) &&
+                unlinkat(dirfd(d), entry->d_name, 0) < 0 && errno != ENOENT)
+            return pdk_fail(
+                    err, PDK_EIO, errno, "cannot remove '%s/%s'", dir, entry->d_name);
+    return 0;
+}
+
+/* ---- is it what its index says? */
+
+struct looking {
+    size_t same;
+    bool damaged;
+};
+
+static int look_visit(const struct pdk_walk_item *item, void *user, struct pdk_err *err)
+{
+    struct looking *l = user;
+
+    (void)err;
+    l->same += item->event == PDK_WALK_SAME;
+    /* A submodule's directory is empty, as it should be. */
+    l->damaged = l->damaged ||
+            (item->event != PDK_WALK_SAME &&
+                    !(item->event == PDK_WALK_WARN &&
+                            item->kind == PDK_CAPTURE_EMPTY_DIR));
+    return 0;
+}
+
+static bool is_sound(const struct pdk_template *t, const struct pdk_repo *repo)
+{
+    PDK_AUTO_INDEX struct pdk_index index = { 0 };
+    PDK_AUTO_FD int root = open(t->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct looking looking = { 0, false };
+    struct pdk_walk_spec walk = { .repo = repo,
+        .root_fd = root,
+        .index = &index,
+        .visit = look_visit,
+        .user = &looking };
+    struct pdk_err err = PDK_ERR_INIT;
+
+    if (root < 0 || pdk_index_read(t->index, &index, &err) < 0 ||
+            !pdk_oid_equal(&index.tree, &t->tree) || pdk_walk(&walk, &err) < 0)
+        return false;
+    return !looking.damaged && walk.ignored_files == 0 && looking.same == index.len;
+}
+
+/* ---- making it */
+
+/* The index once more, where an overlay shows it as git's: one file, which nobody writes in place. */
+static int make_git_layer(const char *temp, const char *index, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *dir = pdk_path_join(temp, "git/.git");
+    PDK_AUTO_FREE char *copy = pdk_path_join(temp, "git/.git/index");
+
+    if (!dir || !copy)
+        return pdk_fail_nomem(err);
+    if (pdk_fs_mkdirs(dir, 0755, err) < 0)
+        return err->code;
+    if (link(index, copy) < 0)
+        return pdk_fail(err, PDK_EIO, errno, "cannot link '%s'", copy);
+    return 0;
+}
+
+static int fill(struct pdk_vault *vault, const struct pdk_repo *repo,
+        const struct pdk_template *t, const char *temp, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *root = pdk_path_join(temp, "tree");
+    PDK_AUTO_FREE char *index = pdk_path_join(temp, "index");
+    struct pdk_checkout_spec spec = {
+        .repo = repo, .tree = t->tree, .dir = root, .index = index
+    };
+
+    if (!root || !index)
+        return pdk_fail_nomem(err);
+    if (mkdir(root, 0755) < 0)
+        return pdk_fail(err, PDK_EIO, errno, "cannot make '%s'", root);
+    if (pdk_checkout(vault, &spec, err) < 0)
+        return err->code;
+    return make_git_layer(temp, index, err);
+}
+
+static int make(struct pdk_vault *vault, const struct pdk_repo *repo,
+        const struct pdk_template *t, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *temp = pdk_strf("%s.tmp-XXXXXX", t->path);
+    struct pdk_err ignored = PDK_ERR_INIT;
+    int rc;
+
+    if (!temp)
+        return pdk_fail_nomem(err);
+    if (pdk_fs_remove_tree(t->path, err) < 0)
+        return err->code;
+    if (!mkdtemp(temp))
+        return pdk_fail(err, PDK_EIO, errno, "cannot make '%s'", temp);
+    rc = fill(vault, repo, t, temp, err);
+    if (rc == 0 && rename(temp, t->path) < 0)
+        rc = pdk_fail(err, PDK_EIO, errno, "cannot publish '%s'", t->path);
+    if (rc < 0)
+        (void)pdk_fs_remove_tree(
+                temp, &ignored); /* the first error matters; a sweep finds it */
+    return rc;
+}
+
+/* Alone with it: looks again, since another one may have made it meanwhile. */
+static int make_locked(struct pdk_vault *vault, const struct pdk_repo *repo,
+        struct pdk_template *t, struct pdk_err *err)
+{
+    struct flock shared = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+
+    if (pdk_fs_lock(t->lock_path, true, &t->lock, err) < 0)
+        return err->code;
+    if (!is_sound(t, repo) && make(vault, repo, t, err) < 0)
+        return err->code;
+    /* From one lock to the other without a gap in which a sweep could take it away. */
+    if (fcntl(t->lock, F_OFD_SETLK, &shared) < 0)
+        return pdk_fail(err, PDK_EIO, errno, "cannot share '%s'", t->lock_path);
+    return 0;
+}
+
+int pdk_template_open(struct pdk_vault *vault, const struct pdk_repo *repo,
+        const char *dir, const struct pdk_oid *tree, unsigned int flags,
+        struct pdk_template **out, struct pdk_err *err)
+{
+    PDK_AUTO_TEMPLATE struct pdk_template *t = new_template(dir, repo, tree);
+    bool usable;
+
+    if (!t)
+        return pdk_fail_nomem(err);
+    if (pdk_fs_mkdirs(dir, 0700, err) < 0 ||
+            pdk_fs_lock_shared(t->lock_path, true, &t->lock, err) < 0)
+        return err->code;
+    usable = flags & PDK_TEMPLATE_TRUST ? pdk_fs_exists(t->index) : is_sound(t, repo);
+    if (!usable) {
+        (void)close(t->lock);
+        t->lock = -1;
+        if (make_locked(vault, repo, t, err) < 0)
+            return pdk_wrap(err, "template of %s", tree->hex);
+    }
+    (void)futimens(t->lock, NULL); /* when it was last used: for sweeps only */
+    *out = pdk_take_ptr(&t);
+    return 0;
+}
