@@ -84,6 +84,7 @@ int pdk_session_for(struct candidate *c, const char *suffix, const struct pdk_oi
         .dir = dir,
         .base = c->run->base,
         .tree = *tree,
+        .template = c->run->template_tree,
         .include = c->task->sandbox.include.len ? &c->task->sandbox.include : NULL,
     };
 

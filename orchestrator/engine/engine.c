@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "orchestrator/engine/internal.h"
 #include "promote/select.h"
 #include "store/store.h"
@@ -42,6 +43,23 @@ static int make_patterns(
     return 0;
 }
 
+/* "auto" is an overlay where one can be had, else a directory; which one is on record. */
+static int find_backend(struct run *run, const char *name, const struct pdk_backend **out,
+        struct pdk_err *err)
+{
+    bool automatic = strcmp(name, "auto") == 0;
+    struct pdk_err why = PDK_ERR_INIT;
+
+    if (pdk_backend_find(automatic ? "overlay" : name, out, err) < 0)
+        return err->code;
+    if (pdk_backend_probe(*out, run->spec->state->dir, &why) == 0)
+        return 0;
+    if (automatic)
+        return pdk_backend_find("directory", out, err);
+    *err = why;
+    return err->code;
+}
+
 static int make_tasks(struct run *run, struct pdk_err *err)
 {
     const struct pdk_plan *plan = run->spec->plan;
@@ -50,8 +68,8 @@ static int make_tasks(struct run *run, struct pdk_err *err)
     if (!run->tasks)
         return pdk_fail_nomem(err);
     for (size_t i = 0; i < plan->tasks_len; i++) {
-        if (pdk_backend_find(
-                    plan->tasks[i].sandbox.backend, &run->tasks[i].backend, err) < 0 ||
+        if (find_backend(run, plan->tasks[i].sandbox.backend, &run->tasks[i].backend,
+                    err) < 0 ||
                 make_patterns(&run->tasks[i], &plan->tasks[i], err) < 0)
             return err->code;
         run->candidates_len += plan->tasks[i].candidates_len;
@@ -107,6 +125,29 @@ static int fix_base(struct run *run, struct pdk_err *err)
     return 0;
 }
 
+/*
+ * Many copies of one tree come from a template. One copy alone comes from objects, unless its backend
+ * stands on a template anyhow.
+ */
+static int open_template(struct run *run, struct pdk_err *err)
+{
+    const struct pdk_engine_spec *spec = run->spec;
+    PDK_AUTO_FREE char *dir = pdk_path_join(spec->state->dir, "templates");
+    bool wanted = run->candidates_len > 1;
+
+    if (!dir)
+        return pdk_fail_nomem(err);
+    for (size_t i = 0; i < spec->plan->tasks_len; i++)
+        wanted = wanted || pdk_backend_needs_template(run->tasks[i].backend);
+    if (!wanted)
+        return 0;
+    if (pdk_template_open(
+                run->vault, spec->repo, dir, &run->start, 0, &run->template, err) < 0)
+        return err->code;
+    run->template_tree = run->start;
+    return 0;
+}
+
 static struct pdk_json *blocking_checks(const struct pdk_plan_task *task)
 {
     struct pdk_json *names = pdk_json_array();
@@ -157,7 +198,8 @@ static void record_candidate_planned(struct run *run, const struct candidate *c)
     (void)pdk_json_set(body, "checks", blocking_checks(c->task));
     (void)pdk_json_set_bool(body, "allow_empty", c->task->allow_empty);
     (void)pdk_json_set(body, "matrix", matrix);
-    (void)pdk_json_set_str(body, "backend", c->task->sandbox.backend);
+    (void)pdk_json_set_str(
+            body, "backend", pdk_backend_name(run->tasks[c->task_place].backend));
     pdk_record(run, PDK_EVENT_CANDIDATE_PLANNED, c, body);
 }
 
@@ -402,6 +444,7 @@ static void run_fini(struct run *run)
         pdk_json_free(gone->outcomes);
         free(gone);
     }
+    pdk_template_close(run->template);
     pdk_sched_free(run->sched);
     pdk_fold_free(run->fold);
     pdk_vault_close(run->vault);
@@ -417,7 +460,9 @@ static int prepare(struct run *run, struct pdk_err *err)
     if (make_tasks(run, err) < 0 || make_candidates(run, err) < 0 ||
             pdk_sched_new(spec->plan, spec->plan->max_concurrent, &run->sched, err) < 0)
         return err->code;
-    return fix_base(run, err);
+    if (fix_base(run, err) < 0)
+        return err->code;
+    return open_template(run, err);
 }
 
 /* On the loop, from the first candidate to the last. */

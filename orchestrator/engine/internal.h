@@ -16,6 +16,7 @@
 #include "store/event.h"
 #include "store/state.h"
 #include "trees/diff.h"
+#include "trees/template.h"
 #include "trees/vault.h"
 #include "verify/evidence.h"
 
@@ -83,6 +84,8 @@ struct run {
     struct pdk_vault *vault; /* of the loop thread */
     struct pdk_base base;
     struct pdk_oid start; /* the tree that candidates start from: base's or the seed */
+    struct pdk_template *template; /* of start, held open for the run; NULL: none */
+    struct pdk_oid template_tree;  /* start, or "" without one */
     struct task_run *tasks;
     struct candidate *candidates;
     size_t candidates_len;

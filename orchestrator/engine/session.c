@@ -82,6 +82,7 @@ static int session_run_materialize(void *user, struct pdk_err *err)
         .repo = s->spec.repo,
         .base = s->spec.base,
         .tree = s->spec.tree,
+        .template = s->spec.template,
         .branch = s->spec.branch,
         .include = s->spec.include,
     };

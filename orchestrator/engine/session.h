@@ -33,7 +33,8 @@ struct pdk_session_spec {
     const char *dir;   /* of the sandbox; not there yet */
     struct pdk_base base;
     struct pdk_oid tree;
-    const char *branch; /* NULL: detached */
+    struct pdk_oid template; /* held open by the caller; "": none */
+    const char *branch;      /* NULL: detached */
     const struct pdk_strv *include;
 };
 
