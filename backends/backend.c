@@ -142,7 +142,7 @@ int pdk_handle_hold_root(struct pdk_sandbox *sb, struct pdk_err *err)
 {
     sb->root_fd = open(sb->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (sb->root_fd >= 0)
-        return 0;
+        return sb->be->check_root ? sb->be->check_root(sb->root, err) : 0;
     if (errno == ENOENT)
         return pdk_fail(err, PDK_ENOTFOUND, 0, "its directory '%s' has gone", sb->root);
     if (errno == ELOOP || errno == ENOTDIR)

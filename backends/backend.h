@@ -52,8 +52,8 @@ struct pdk_sandbox_spec {
     struct pdk_base base;        /* pinned base */
     struct pdk_oid
             tree; /* what the copy shall hold: base's tree, a seed or a candidate's */
-    struct pdk_oid template;     /* a tree that somebody holds open as a template; "": none */
-    const char *branch;             /* "sandbox/<name>" for named ones; NULL: detached */
+    struct pdk_oid template; /* a tree that somebody holds open as a template; "": none */
+    const char *branch;      /* "sandbox/<name>" for named ones; NULL: detached */
     const struct pdk_strv *include; /* NULL: none */
 };
 
@@ -61,7 +61,7 @@ struct pdk_sandbox_spec {
 struct pdk_sandbox_record {
     char *id, *backend, *dir, *branch; /* branch NULL: detached */
     struct pdk_base base;
-    struct pdk_oid tree;     /* the tree that it started from */
+    struct pdk_oid tree; /* the tree that it started from */
     struct pdk_oid
             start; /* the commit that HEAD was given (base or a seal); "" when unborn */
 };

@@ -20,6 +20,8 @@ struct pdk_backend {
     const char *claim;   /* what may be claimed, as in architecture.md section 3 */
     bool needs_template; /* its copies stand on a template, for as long as they live */
     bool shares_refs; /* its branch is one of the user's repository, so that it can be kept */
+    /* NULL: a directory will do. PDK_ENOTFOUND where what is at root is not the copy (any more). */
+    int (*check_root)(const char *root, struct pdk_err *err);
     /* NULL: always there. Tries it in a directory that is there, and leaves nothing in it. */
     int (*probe)(const char *dir, struct pdk_err *err);
     /*

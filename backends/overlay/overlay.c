@@ -191,6 +191,14 @@ static int overlay_teardown(const struct pdk_sandbox_record *record,
     return pdk_template_release(templates, record->id, err);
 }
 
+/* After a reboot, or an unmount by somebody, only the mount point is left. */
+static int overlay_check_root(const char *root, struct pdk_err *err)
+{
+    if (pdk_overlay_is_mounted(root))
+        return 0;
+    return pdk_fail(err, PDK_ENOTFOUND, 0, "nothing is mounted at '%s' any more", root);
+}
+
 /* A mount of two empty layers, the way it will be done. */
 static int overlay_probe(const char *dir, struct pdk_err *err)
 {
@@ -230,6 +238,7 @@ const struct pdk_backend pdk_overlay_backend = {
     .name = "overlay",
     .claim = "copy-on-write copy",
     .needs_template = true,
+    .check_root = overlay_check_root,
     .probe = overlay_probe,
     .materialize = overlay_materialize,
     .teardown = overlay_teardown,

@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/path.h"
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/follow.h"
 #include "orchestrator/cli/sandbox.h"
 #include "store/event.h"
+#include "trees/template.h"
 
 struct sweep {
     struct pdk_json *items;
@@ -78,6 +80,34 @@ static void unpin_ended(struct pdk_cli *cli, const struct pdk_run_rows *runs)
     }
 }
 
+enum { TEMPLATE_DAYS = 14 };
+static const int64_t template_bytes = (int64_t)20 << 30;
+
+/* Checkouts that runs share: those not used for two weeks, and the oldest over 20 GiB. */
+static int sweep_templates(struct pdk_cli *cli, struct sweep *s, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *dir = pdk_path_join(cli->paths.dir, "templates");
+    struct pdk_template_sweep templates = {
+        .max_age_ms = (int64_t)TEMPLATE_DAYS * 86400000,
+        .max_bytes = template_bytes,
+        .dry_run = s->dry_run,
+    };
+    struct pdk_json *item;
+
+    if (!dir)
+        return pdk_fail_nomem(err);
+    if (pdk_template_sweep(dir, &templates, err) < 0)
+        return err->code;
+    if (templates.removed == 0)
+        return 0;
+    item = pdk_json_object();
+    (void)pdk_json_set_int(item, "templates", templates.removed);
+    (void)pdk_json_set_str(item, "action", s->dry_run ? "would remove" : "removed");
+    (void)pdk_json_set_int(item, "bytes", templates.freed);
+    (void)pdk_json_append(s->items, item);
+    return 0;
+}
+
 static int print_sweep(struct pdk_cli *cli, struct sweep *s)
 {
     size_t n = pdk_json_len(s->items);
@@ -114,5 +144,7 @@ int pdk_command_gc(struct pdk_cli *cli, const struct pdk_args *args)
         sweep_one(cli, &s, &rows.items[i]);
     if (!s.dry_run)
         unpin_ended(cli, &runs);
+    if (sweep_templates(cli, &s, &err) < 0)
+        return pdk_cli_fail(cli, &err);
     return print_sweep(cli, &s);
 }

@@ -66,6 +66,9 @@ static void expect_refusal(
 START_TEST(a_failed_creation_leaves_nothing)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
     struct pdk_sandbox_spec spec = pdk_test_world_spec(&world, "a1");
     const struct pdk_sandbox_spec fine = spec;
 
@@ -98,6 +101,9 @@ END_TEST
 START_TEST(a_missing_object_is_named_and_leaves_nothing)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
     struct pdk_sandbox_spec spec = pdk_test_world_spec(&world, "a1");
     char *id = pdk_test_git(world.user, "rev-parse HEAD:README");
 
@@ -117,6 +123,9 @@ END_TEST
 START_TEST(what_is_there_is_never_used_again)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
     struct pdk_sandbox_spec spec = pdk_test_world_spec(&world, "a1");
 
     pdk_test_mkdirs(spec.dir);
@@ -130,6 +139,9 @@ END_TEST
 START_TEST(a_place_outside_is_refused)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
     struct pdk_sandbox_spec spec = pdk_test_world_spec(&world, "a1");
     const char *inside = spec.dir;
     char *outside = pdk_test_path("elsewhere");
@@ -162,6 +174,9 @@ END_TEST
 START_TEST(a_parent_that_cannot_be_written_leaves_nothing)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
     struct pdk_sandbox_spec spec = pdk_test_world_spec(&world, "a1");
 
     /* A file where the parent should be: refused for root, too. */
@@ -179,6 +194,9 @@ END_TEST
 START_TEST(removal_follows_no_link)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
     char *canary = pdk_test_path("canary");
     struct pdk_sandbox *inside = pdk_test_world_make(&world, be, "a1");
     struct pdk_sandbox *swapped = pdk_test_world_make(&world, be, "a2");
@@ -202,12 +220,17 @@ END_TEST
 START_TEST(removal_works_from_the_record_alone_and_twice)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
     struct pdk_sandbox_spec spec = pdk_test_world_spec(&world, "a1");
     struct pdk_sandbox *sb = NULL;
 
     spec.branch = "sandbox/a1";
     pdk_test_ok(pdk_sandbox_materialize(be, &spec, &sb, NULL, &err), &err);
     const struct pdk_sandbox_record *record = pdk_sandbox_get_record(sb);
+    if (pdk_backend_needs_template(be))
+        free(pdk_test_sh(record->dir, "umount -l tree")); /* else nobody can remove it */
     pdk_test_remove(record->dir);
     pdk_test_ok(pdk_sandbox_teardown(record, world.repo, world.lock, 0, &err), &err);
     pdk_test_ok(pdk_sandbox_teardown(record, world.repo, world.lock, 0, &err), &err);
@@ -220,6 +243,9 @@ END_TEST
 START_TEST(removal_works_when_the_user_was_faster)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
     struct pdk_sandbox_spec spec = pdk_test_world_spec(&world, "a1");
     struct pdk_sandbox *sb = NULL;
 
@@ -241,6 +267,9 @@ END_TEST
 START_TEST(a_record_that_leads_elsewhere_is_refused)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
     struct pdk_sandbox *sb = pdk_test_world_make(&world, be, "a1");
     struct pdk_sandbox_record record = *pdk_sandbox_get_record(sb);
     struct pdk_sandbox *opened = NULL;
@@ -288,6 +317,9 @@ static void expect_branches(const char *want)
 START_TEST(a_named_sandbox_has_its_branch)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
     struct pdk_sandbox *sb = make_named(be, "a1");
     const char *root = pdk_sandbox_root(sb);
     int count = 0;
@@ -311,6 +343,9 @@ END_TEST
 START_TEST(a_branch_is_kept_where_it_can_be)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
     struct pdk_sandbox *sb = make_named(be, "a1");
     const struct pdk_sandbox_record *record = pdk_sandbox_get_record(sb);
 
@@ -331,6 +366,9 @@ END_TEST
 START_TEST(a_branch_of_somebody_else_stays)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
     struct pdk_sandbox *sb = make_named(be, "a1");
 
     /* Made anew by the user, on a history that does not hold the start. */
@@ -357,6 +395,9 @@ END_TEST
 START_TEST(a_branch_that_is_checked_out_elsewhere_stays)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
     struct pdk_sandbox *sb = make_named(be, "a1");
     const struct pdk_sandbox_record *record = pdk_sandbox_get_record(sb);
 
@@ -378,6 +419,9 @@ END_TEST
 START_TEST(the_users_prune_leaves_a_live_one_alone)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
     struct pdk_sandbox *sb = pdk_test_world_make(&world, be, "a1.b");
     const char *root = pdk_sandbox_root(sb);
 
@@ -398,6 +442,9 @@ END_TEST
 START_TEST(the_users_own_worktrees_stay)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
     char *mine = pdk_test_path("mine");
 
     free(pdk_test_git(world.user, "worktree add -q --detach '%s'", mine));
@@ -503,6 +550,9 @@ static void *prune_all_the_time(void *arg)
 START_TEST(creations_do_not_mind_a_prune_at_any_moment)
 {
     const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
     atomic_bool over = false;
     pthread_t pruner;
 

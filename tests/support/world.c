@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "tests/support/world.h"
 
 #include <check.h>
@@ -69,6 +71,16 @@ void pdk_test_world_spec_fini(struct pdk_sandbox_spec *spec)
 {
     free((void *)(uintptr_t)spec->dir);
     spec->dir = NULL;
+}
+
+bool pdk_test_world_can(const struct pdk_test_world *world, const struct pdk_backend *be)
+{
+    struct pdk_err err = PDK_ERR_INIT;
+
+    if (pdk_backend_probe(be, world->state, &err) == 0)
+        return true;
+    (void)fprintf(stderr, "skipped: %s\n", err.msg);
+    return false;
 }
 
 struct pdk_sandbox *pdk_test_world_make(

@@ -2,6 +2,8 @@
 #ifndef PDK_TESTS_SUPPORT_WORLD_H
 #define PDK_TESTS_SUPPORT_WORLD_H
 
+#include <stdbool.h>
+
 #include "backends/backend.h"
 #include "base/error.h"
 #include "trees/repo.h"
@@ -28,6 +30,8 @@ void pdk_test_world_close(struct pdk_test_world *world);
 struct pdk_sandbox_spec pdk_test_world_spec(
         const struct pdk_test_world *world, const char *id);
 void pdk_test_world_spec_fini(struct pdk_sandbox_spec *spec);
+/* Whether this host and user can have the backend at all; says so once where not. */
+bool pdk_test_world_can(const struct pdk_test_world *world, const struct pdk_backend *be);
 /* Makes it and expects that to work. */
 struct pdk_sandbox *pdk_test_world_make(
         const struct pdk_test_world *world, const struct pdk_backend *be, const char *id);
