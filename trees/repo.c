@@ -169,6 +169,54 @@ static int check_format(const char *format, const char *bare, struct pdk_err *er
     return pdk_hint(err, "only SHA-1 repositories are supported");
 }
 
+/* One answer of rev-parse, whatever bytes it has: all but the newline at its end. */
+static int ask(const char *dir, const char *flag, const char *argument, char **out,
+        struct pdk_err *err)
+{
+    const char *const args[] = { "rev-parse", "--path-format=absolute", flag, argument,
+        NULL };
+    PDK_AUTO_RUN_RESULT struct pdk_run_result result = { 0 };
+    struct pdk_git_spec spec = { .dir = dir, .args = args };
+
+    if (pdk_git_run(&spec, &result, err) < 0)
+        return err->code;
+    if (result.exit_code != 0 || result.out.len == 0)
+        return explain(pdk_buf_str(&result.err), dir, err);
+    *out = strndup(result.out.data, result.out.len - 1);
+    return *out ? 0 : pdk_fail_nomem(err);
+}
+
+/* The slow way, for paths with newlines in them. */
+static int ask_each(const char *dir, struct pdk_repo *repo, struct pdk_err *err)
+{
+    if (ask(dir, "--show-toplevel", NULL, &repo->root, err) < 0 ||
+            ask(dir, "--absolute-git-dir", NULL, &repo->git_dir, err) < 0 ||
+            ask(dir, "--git-common-dir", NULL, &repo->common_dir, err) < 0 ||
+            ask(dir, "--git-path", "objects", &repo->objects, err) < 0)
+        return err->code;
+    return ask(dir, "--show-prefix", NULL, &repo->prefix, err);
+}
+
+static size_t count_lines(const struct pdk_buf *text)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < text->len; i++)
+        n += text->data[i] == '\n';
+    return n;
+}
+
+static void take_lines(char *at, struct pdk_repo *repo)
+{
+    repo->root = copy_line(&at);
+    repo->git_dir = copy_line(&at);
+    repo->common_dir = copy_line(&at);
+    repo->objects = copy_line(&at);
+    repo->prefix = copy_line(&at);
+    if (!repo->prefix)
+        repo->prefix = strdup("");
+}
+
 /* Everything that one rev-parse can tell. Its lines come in the order of the flags. */
 static int find_paths(const char *dir, struct pdk_repo *repo, struct pdk_err *err)
 {
@@ -179,6 +227,7 @@ static int find_paths(const char *dir, struct pdk_repo *repo, struct pdk_err *er
     PDK_AUTO_RUN_RESULT struct pdk_run_result result = { 0 };
     struct pdk_git_spec spec = { .dir = dir, .args = args };
     char *at, *bare, *format;
+    size_t lines;
 
     if (!pdk_fs_exists(dir))
         return pdk_fail(err, PDK_ENOTFOUND, 0, "there is no directory '%s'", dir);
@@ -189,18 +238,16 @@ static int find_paths(const char *dir, struct pdk_repo *repo, struct pdk_err *er
     }
     if (result.exit_code != 0)
         return explain(pdk_buf_str(&result.err), dir, err);
+    lines = count_lines(&result.out);
     at = result.out.data;
     bare = next_line(&at);
     format = next_line(&at);
     if (check_format(format, bare, err) < 0)
         return err->code;
-    repo->root = copy_line(&at);
-    repo->git_dir = copy_line(&at);
-    repo->common_dir = copy_line(&at);
-    repo->objects = copy_line(&at);
-    repo->prefix = copy_line(&at);
-    if (!repo->prefix)
-        repo->prefix = strdup("");
+    if (lines <= 7) /* one for each flag */
+        take_lines(at, repo);
+    else if (ask_each(dir, repo, err) < 0)
+        return err->code;
     if (!repo->root || !repo->git_dir || !repo->common_dir || !repo->objects ||
             !repo->prefix)
         return pdk_fail(err, PDK_EIO, 0, "git says too little about '%s'", dir);
