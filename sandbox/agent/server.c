@@ -397,8 +397,9 @@ static void listen_to_signals(struct agent *a)
 int pdk_agent_serve(struct agent *a)
 {
     uv_loop_t loop;
-    struct wire wire = { .framer = { .overlong = false } };
+    struct wire wire;
 
+    memset(&wire, 0, sizeof(wire));
     a->loop = &loop;
     a->wire = &wire;
     if (uv_loop_init(&loop) < 0 || open_pipes(a) < 0)
