@@ -168,7 +168,7 @@ class ExitCodes(t.Case):
         self.assertEqual(self.repo.read("f"), "mine\n")
 
     def test_a_key_that_needs_what_is_not_built_names_itself(self):
-        for line, name in (("sandbox: {backend: overlay}", "sandbox.backend"),
+        for line, name in (("sandbox: {backend: container}", "sandbox.backend"),
                            ("sandbox: {confine: read-only}", "sandbox.confine"),
                            ("sandbox: {limits: {pids: 5}}", "sandbox.limits"),
                            ("verify: {protect: [a]}", "verify.protect"),

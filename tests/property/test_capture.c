@@ -49,7 +49,7 @@ static void add_edit(struct pdk_buf *script, unsigned int *seed)
     pdk_buf_adds(script, "\n");
     if (pick(seed, 4) == 0)
         pdk_buf_addf(script, "put %s.gitignore '%s'\n", pick(seed, 2) ? "" : "d/",
-                pick(seed, 2) ? "*.log\\n!keep.log\\nout/\\n" : "/a\\ne\\nd/y\\n");
+                pick(seed, 2) ? "*.log\\n!keep.log\\nout/\\n" : "/a\\ne\\n_dirs/y\\n");
 }
 
 static char *script_of(unsigned int *seed, size_t edits)
@@ -101,7 +101,7 @@ START_TEST(captures_what_git_would)
     pdk_buf_adds(&setup, first);
     if (_i % 2)
         pdk_buf_adds(&setup,
-                "printf '*.txt text\\n*.dat -text\\nd/* text=auto\\na text eol=crlf\\n' "
+                "printf '*.txt text\\n*.dat -text\\n_dirs/* text=auto\\na text eol=crlf\\n' "
                 "> .gitattributes\n");
     pdk_test_trees_open(&t, pdk_buf_str(&setup));
     configure(&t, seed);
