@@ -143,8 +143,7 @@ static int explain(const char *said, const char *dir, struct pdk_err *err)
                 "a newer git may; SHA-256 and reftable repositories are not supported");
     }
     if (strstr(said, "not a git repository")) {
-        (void)pdk_fail(err, PDK_ENOTFOUND, 0, "'%s' is in no git repository", dir);
-        err->code = PDK_EUNAVAIL;
+        (void)pdk_fail(err, PDK_EUNAVAIL, 0, "'%s' is in no git repository", dir);
         return pdk_hint(
                 err, "go to a repository, name one with -C, or make one: git init");
     }

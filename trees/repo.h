@@ -36,8 +36,9 @@ PDK_DEFINE_AUTO(struct pdk_repo, pdk_repo_free)
 #define PDK_AUTO_REPO PDK_AUTO(pdk_repo_free)
 
 /*
- * Finds the repository of dir. PDK_ENOTFOUND outside of one; PDK_EUNAVAIL for a bare one, SHA-256,
- * reftable, one that belongs to somebody else, each said by name with the way out in the hint.
+ * Finds the repository of dir. PDK_ENOTFOUND where dir itself is missing; PDK_EUNAVAIL outside of a
+ * repository, for a bare one, SHA-256, reftable, one that belongs to somebody else, each said by
+ * name with the way out in the hint.
  */
 int pdk_repo_open(const char *dir, struct pdk_repo **out, struct pdk_err *err);
 

@@ -37,16 +37,24 @@ static int no_such_revision(
     return pdk_hint(err, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
+/* Some versions of git repeat the marker, unless they verify one name only. */
+static const char *after_marker(const char *text)
+{
+    static const char marker[] = "--end-of-options\n";
+
+    return pdk_starts_with(text, marker) ? text + strlen(marker) : text;
+}
+
 int pdk_repo_resolve(const struct pdk_repo *repo, const char *revision,
         struct pdk_base *out, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *commit = pdk_strf("%s^{commit}", revision);
-    PDK_AUTO_FREE char *tree = pdk_strf("%s^{tree}", revision);
-    const char *args[] = { "rev-parse", "--verify", "--end-of-options", commit, NULL };
-    const char *tree_args[] = { "rev-parse", "--verify", "--end-of-options", tree, NULL };
-    PDK_AUTO_RUN_RESULT struct pdk_run_result first = { 0 };
-    PDK_AUTO_RUN_RESULT struct pdk_run_result second = { 0 };
+    /* Of a tag or a commit, and of nothing else once the first line is there. */
+    PDK_AUTO_FREE char *tree = pdk_strf("%s^{commit}^{tree}", revision);
+    const char *args[] = { "rev-parse", "--end-of-options", commit, tree, NULL };
+    PDK_AUTO_RUN_RESULT struct pdk_run_result result = { 0 };
     struct pdk_git_spec spec = { .dir = repo->root, .args = args };
+    const char *text;
     struct pdk_base base;
 
     if (!commit || !tree)
@@ -55,15 +63,12 @@ int pdk_repo_resolve(const struct pdk_repo *repo, const char *revision,
         *out = (struct pdk_base){ { "" }, { PDK_EMPTY_TREE } };
         return 0;
     }
-    if (pdk_git_run(&spec, &first, err) < 0)
+    if (pdk_git_run(&spec, &result, err) < 0)
         return err->code;
-    if (first.exit_code != 0 || !take_oid(pdk_buf_str(&first.out), &base.commit))
-        return no_such_revision(revision, &first.err, err);
-    spec.args = tree_args;
-    if (pdk_git_run(&spec, &second, err) < 0)
-        return err->code;
-    if (second.exit_code != 0 || !take_oid(pdk_buf_str(&second.out), &base.tree))
-        return no_such_revision(revision, &second.err, err);
+    text = after_marker(pdk_buf_str(&result.out));
+    if (result.exit_code != 0 || !take_oid(text, &base.commit) || text[40] != '\n' ||
+            !take_oid(text + 41, &base.tree))
+        return no_such_revision(revision, &result.err, err);
     *out = base;
     return 0;
 }
@@ -254,7 +259,7 @@ static void remove_empty_parents(const struct pdk_repo *repo, const char *ref)
         char *slash = strrchr(path, '/');
 
         *slash = '\0';
-        if (strlen(path) <= top || rmdir(path) < 0)
+        if (strlen(path) <= top || (rmdir(path) < 0 && errno != ENOENT))
             return;
     }
 }
