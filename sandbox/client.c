@@ -1,12 +1,15 @@
 /*
  * One agent, spoken to:
  *
- *   CONNECTING --initialize answered--> READY --close()--> CLOSING --transport ended--> on_closed
- *        |                                |
- *        +------- lost (it ended, broke the protocol, was silent, took too long) --------+
+ *   CONNECTING --initialize answered--> READY --close()--> CLOSING --transport ended--> ENDED
+ *        |                                |                   |                           ^
+ *        +--------------------------------+-------------------+--> LOST --transport ended-+
  *
- * Losing it kills the transport, ends every open call with the reason, and then on_closed comes.
- * Callbacks record; lose() and proc's end are the only ways out.
+ * Lost: it ended, broke the protocol, was silent, or took too long. Its transport is killed; ENDED
+ * ends every open call with the reason, and then on_closed comes.
+ *
+ * What happens is recorded (answered, asked, lost, ended), then step() moves the state: nothing else
+ * does.
  */
 #include "sandbox/client.h"
 
@@ -27,11 +30,19 @@ enum {
     HEARTBEAT_MS = 5000,
     READY_MS = 30000,
     SILENT_BEATS = 3,
-    CLOSE_MS = 20000, /* an agent that is asked to end stops its commands first */
+    CLOSE_MS = 20000,       /* an agent that is asked to end stops its commands first */
+    EXEC_MARGIN_MS = 30000, /* an exec is this late before its agent counts as lost */
+    PENDING_MAX = 8 << 20,  /* bytes that the agent has not taken: no further call */
     STDERR_KEPT = 2048
 };
 
-enum client_state { CLIENT_CONNECTING, CLIENT_READY, CLIENT_CLOSING, CLIENT_LOST };
+enum client_state {
+    CLIENT_CONNECTING,
+    CLIENT_READY,
+    CLIENT_CLOSING,
+    CLIENT_LOST,
+    CLIENT_ENDED
+};
 
 /* A request without its answer. */
 struct call {
@@ -42,21 +53,25 @@ struct call {
     void *user;
     bool is_exec;
     struct pdk_exec_handlers exec;
-    char nonce[65];
+    int64_t stop_ms; /* what its ladders may take, and the margin */
+    char nonce[PDK_NONCE_MAX + 1];
 };
 
 struct pdk_client {
     struct pdk_client_handlers handlers;
     void *user;
     enum client_state state;
-    struct pdk_proc *proc; /* NULL once it has ended */
+    bool asked, lost, ended;           /* recorded: close() was called, … */
+    const struct pdk_json *descriptor; /* recorded, borrowed: initialize was answered */
+    struct pdk_proc *proc;             /* NULL once it has ended */
     struct pdk_framer framer;
     uv_timer_t beat;
-    int64_t heartbeat_ms, ready_deadline_ms, close_deadline_ms, heard_ms, said_ms;
-    int64_t last_id, round_trips;
+    int64_t heartbeat_ms, margin_ms, heard_ms, said_ms;
+    int64_t ready_deadline_ms, close_deadline_ms;
+    int64_t last_id, round_trips, ignored;
     struct call *calls;
-    struct pdk_buf complaint; /* the end of its stderr */
-    struct pdk_err why;
+    struct pdk_buf complaint; /* the end of its stderr, raw */
+    struct pdk_err why;       /* of the loss; code 0 where the end was asked for */
 };
 
 /* ---- the end */
@@ -96,42 +111,92 @@ static void end_all_calls(struct pdk_client *c, const struct pdk_err *why)
     }
 }
 
-/* The first reason stays. */
-static void lose(struct pdk_client *c, const struct pdk_err *why)
+/* The last line of what it said on stderr, fit to be shown; "" where it said nothing. */
+static void add_last_words(struct pdk_client *c, struct pdk_buf *out)
 {
-    if (c->state == CLIENT_LOST)
-        return;
-    if (c->state != CLIENT_CLOSING)
-        c->why = *why;
-    c->state = CLIENT_LOST;
-    if (c->proc)
-        pdk_proc_kill(c->proc, SIGKILL);
+    const char *text = pdk_buf_str(&c->complaint), *newline;
+    size_t len = c->complaint.len;
+
+    while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == '\r'))
+        len--;
+    newline = memrchr(text, '\n', len);
+    if (newline) {
+        len -= (size_t)(newline + 1 - text);
+        text = newline + 1;
+    }
+    if (len > 0)
+        pdk_buf_adds(out, "; it said: ");
+    pdk_utf8_printable(text, len, out);
 }
 
+static void end(struct pdk_client *c)
+{
+    struct pdk_err closed = PDK_ERR_INIT;
+
+    (void)pdk_fail(&closed, PDK_EPROTO, 0, "agent lost: it was told to end");
+    end_all_calls(c, c->why.code ? &c->why : &closed);
+    uv_close((uv_handle_t *)&c->beat, client_on_freed);
+}
+
+static void begin_closing(struct pdk_client *c);
+
+/* The only place that moves the state. */
+static void step(struct pdk_client *c)
+{
+    if (c->lost && c->state < CLIENT_LOST) {
+        c->state = CLIENT_LOST;
+        if (c->proc)
+            pdk_proc_kill(c->proc, SIGKILL);
+    }
+    switch (c->state) {
+    case CLIENT_CONNECTING:
+    case CLIENT_READY:
+        if (c->asked) {
+            c->state = CLIENT_CLOSING;
+            begin_closing(c);
+        } else if (c->descriptor && c->state == CLIENT_CONNECTING) {
+            c->state = CLIENT_READY;
+            c->handlers.on_ready(c, c->descriptor, c->user);
+        }
+        return;
+    case CLIENT_CLOSING:
+    case CLIENT_LOST:
+        if (c->ended) {
+            c->state = CLIENT_ENDED;
+            end(c);
+        }
+        return;
+    case CLIENT_ENDED:
+        return;
+    }
+}
+
+/* The first reason counts, and none after the end was asked for. */
 static void lose_with(struct pdk_client *c, int code, const char *text)
 {
-    struct pdk_err why = PDK_ERR_INIT;
+    PDK_AUTO_BUF struct pdk_buf words = PDK_BUF_INIT;
 
-    (void)pdk_fail(&why, code, 0, "agent lost: %s", text);
-    lose(c, &why);
+    if (c->lost)
+        return;
+    c->lost = true;
+    if (!c->asked) {
+        add_last_words(c, &words);
+        (void)pdk_fail(&c->why, code, 0, "agent lost: %s%s", text, pdk_buf_str(&words));
+    }
+    step(c);
 }
 
 static void client_on_end(
         struct pdk_proc *proc, const struct pdk_proc_end *end, void *user)
 {
     struct pdk_client *c = user;
-    struct pdk_err ended = PDK_ERR_INIT;
-    bool asked = c->state == CLIENT_CLOSING;
 
     (void)proc;
     (void)end; /* an exit code proves nothing */
     c->proc = NULL;
-    (void)pdk_fail(&ended, PDK_EPROTO, 0, "agent lost: it ended%s%s",
-            c->complaint.len > 0 ? ", saying: " : "", pdk_buf_str(&c->complaint));
-    if (!asked)
-        lose(c, &ended);
-    end_all_calls(c, c->why.code ? &c->why : &ended);
-    uv_close((uv_handle_t *)&c->beat, client_on_freed);
+    c->ended = true;
+    lose_with(c, PDK_EPROTO, "it ended");
+    step(c);
 }
 
 /* ---- sending */
@@ -139,7 +204,7 @@ static void client_on_end(
 static int send_text(
         struct pdk_client *c, const struct pdk_buf *text, struct pdk_err *err)
 {
-    if (!c->proc || c->state == CLIENT_LOST)
+    if (!c->proc || c->lost)
         return pdk_fail(err, PDK_EPROTO, 0, "the agent is gone");
     c->said_ms = pdk_clock_ms();
     return pdk_proc_write(c->proc, pdk_buf_str(text), text->len, err);
@@ -163,7 +228,7 @@ static void notify(
 
     if (pdk_frame_notify(&text, method, params, &err) < 0 ||
             send_text(c, &text, &err) < 0)
-        lose(c, &err);
+        lose_with(c, err.code, err.msg);
 }
 
 static struct call *add_call(struct pdk_client *c, int64_t timeout_ms)
@@ -224,12 +289,26 @@ static int code_of_wire(const char *name)
     return PDK_EIO;
 }
 
+/* What the agent says is shown to people: nothing in it may move a terminal. */
 static void fill_error(const struct pdk_json *error, struct pdk_err *out)
 {
     const char *name = pdk_json_get_str(pdk_json_get(error, "data"), "code", "io");
+    const char *message = pdk_json_get_str(error, "message", "");
+    PDK_AUTO_BUF struct pdk_buf clean = PDK_BUF_INIT;
 
+    pdk_utf8_printable(message, strlen(message), &clean);
     (void)pdk_fail(out, code_of_wire(name), 0, "%s",
-            pdk_json_get_str(error, "message", "the agent refused, and gave no reason"));
+            clean.len > 0 ? clean.data : "the agent refused, and gave no reason");
+}
+
+/* The call's answer is no answer: the call and the agent end with the same reason. */
+static void lose_in_call(struct pdk_client *c, struct call *call, const char *text)
+{
+    struct pdk_err why = PDK_ERR_INIT;
+
+    (void)pdk_fail(&why, PDK_EPROTO, 0, "agent lost: %s", text);
+    lose_with(c, PDK_EPROTO, text);
+    end_call(call, NULL, &why);
 }
 
 /* A result of another attempt would be believed: a wrong nonce ends the conversation. */
@@ -242,32 +321,43 @@ static void end_exec(
 
     if (rc == 0 && strcmp(parsed.nonce, call->nonce) != 0)
         rc = pdk_fail(&err, PDK_EPROTO, 0, "a result with another nonce");
-    if (rc == 0) {
-        call->exec.on_end(&parsed, &err, call->user);
-        free(call);
+    if (rc < 0) {
+        lose_in_call(c, call, err.msg);
         return;
     }
-    (void)pdk_wrap(&err, "agent lost");
-    end_call(call, NULL, &err);
-    lose(c, &err);
+    call->exec.on_end(&parsed, &err, call->user);
+    free(call);
+}
+
+/* Not about a call: it could not even read what was sent. */
+static void take_refusal(struct pdk_client *c, const struct pdk_json *error)
+{
+    struct pdk_err why = PDK_ERR_INIT;
+
+    fill_error(error, &why);
+    (void)pdk_wrap(&why, "it did not understand");
+    lose_with(c, PDK_EPROTO, why.msg);
 }
 
 static void take_answer(struct pdk_client *c, const struct pdk_json *frame)
 {
     const struct pdk_json *error = pdk_json_get(frame, "error");
     const struct pdk_json *result = pdk_json_get(frame, "result");
-    struct call *call = take_call(c, pdk_json_get_int(frame, "id", 0));
+    int64_t id = pdk_json_get_int(frame, "id", 0);
+    struct call *call = take_call(c, id);
     struct pdk_err why = PDK_ERR_INIT;
 
-    if (!call)
-        return; /* late, repeated or unknown: nobody waits for it */
-    if (error) {
+    if (id <= 0 && error) {
+        take_refusal(c, error);
+    } else if (id <= 0) {
+        lose_with(c, PDK_EPROTO, "a frame that is neither an answer nor a notification");
+    } else if (!call) {
+        c->ignored++; /* late, repeated or unknown: nobody waits for it */
+    } else if (error) {
         fill_error(error, &why);
         end_call(call, NULL, &why);
     } else if (!result) {
-        (void)pdk_fail(&why, PDK_EPROTO, 0, "agent lost: an answer without a result");
-        end_call(call, NULL, &why);
-        lose(c, &why);
+        lose_in_call(c, call, "an answer without a result");
     } else if (call->is_exec) {
         end_exec(c, call, result);
     } else {
@@ -284,7 +374,7 @@ static void take_output(struct pdk_client *c, const struct pdk_json *params)
     if (!call || !call->is_exec || !call->exec.on_output)
         return;
     if (pdk_json_get_bytes(params, "data", &data, &err) < 0) {
-        lose(c, &err);
+        lose_with(c, PDK_EPROTO, "output that is no bytes");
         return;
     }
     if (data.len > 0)
@@ -296,27 +386,32 @@ static void take_output(struct pdk_client *c, const struct pdk_json *params)
 static int client_on_frame(struct pdk_json *frame, const struct pdk_err *why, void *user)
 {
     struct pdk_client *c = user;
-    const char *method;
+    const char *method = pdk_json_get_str(frame, "method", NULL);
+    PDK_AUTO_BUF struct pdk_buf what = PDK_BUF_INIT;
 
     if (!frame) {
-        struct pdk_err err = *why;
-
-        (void)pdk_wrap(&err, "agent lost: it sent what is no frame");
-        lose(c, &err);
+        pdk_buf_addf(&what, "it sent what is no frame: %s", why->msg);
+        lose_with(c, PDK_EPROTO, pdk_buf_str(&what));
         return 1;
     }
-    method = pdk_json_get_str(frame, "method", NULL);
     if (!method)
         take_answer(c, frame);
     else if (strcmp(method, "exec.output") == 0)
         take_output(c, pdk_json_get(frame, "params"));
     /* Other notifications, "ping" among them: having heard of it is all. */
-    return c->state == CLIENT_LOST ? 1 : 0;
+    return c->lost ? 1 : 0;
 }
 
+/* The last bytes. Without memory there are none: it is only for the eye. */
 static void keep_complaint(struct pdk_client *c, const char *data, size_t len)
 {
-    pdk_utf8_printable(data, len < STDERR_KEPT ? len : STDERR_KEPT, &c->complaint);
+    if (len > STDERR_KEPT) {
+        data += len - STDERR_KEPT;
+        len = STDERR_KEPT;
+    }
+    pdk_buf_add(&c->complaint, data, len);
+    if (c->complaint.failed)
+        pdk_buf_fini(&c->complaint);
     if (c->complaint.len > STDERR_KEPT)
         pdk_buf_drop(&c->complaint, c->complaint.len - STDERR_KEPT);
 }
@@ -331,7 +426,7 @@ static void client_on_output(
         keep_complaint(c, data, len);
         return;
     }
-    if (c->state == CLIENT_LOST)
+    if (c->lost)
         return;
     c->heard_ms = pdk_clock_ms();
     (void)pdk_framer_feed(&c->framer, data, len, client_on_frame, c);
@@ -347,14 +442,19 @@ static struct call *overdue(const struct pdk_client *c, int64_t now_ms)
     return NULL;
 }
 
+/* The agent keeps an exec's timeout itself: one that does not cannot be believed any more. */
 static void end_overdue(struct pdk_client *c, int64_t now_ms)
 {
     struct pdk_err late = PDK_ERR_INIT;
     struct call *call;
 
     (void)pdk_fail(&late, PDK_ETIMEDOUT, 0, "no answer within its time limit");
-    while ((call = overdue(c, now_ms)))
-        end_call(take_call(c, call->id), NULL, &late);
+    while ((call = overdue(c, now_ms)) && !c->lost) {
+        if (call->is_exec)
+            lose_with(c, PDK_ETIMEDOUT, "a command is long past its time limit");
+        else
+            end_call(take_call(c, call->id), NULL, &late);
+    }
 }
 
 static void client_on_beat(uv_timer_t *timer)
@@ -362,9 +462,9 @@ static void client_on_beat(uv_timer_t *timer)
     struct pdk_client *c = timer->data;
     int64_t now = pdk_clock_ms();
 
-    if (c->state == CLIENT_LOST)
-        return;
     end_overdue(c, now);
+    if (c->lost)
+        return;
     if (c->state == CLIENT_CONNECTING && now >= c->ready_deadline_ms)
         lose_with(c, PDK_ETIMEDOUT, "it never became ready");
     else if (c->state == CLIENT_CLOSING && now >= c->close_deadline_ms)
@@ -382,27 +482,27 @@ static void client_on_initialized(
         const struct pdk_json *result, const struct pdk_err *err, void *user)
 {
     struct pdk_client *c = user;
+    int64_t version = pdk_json_get_int(result, "protocol", 0);
     struct pdk_err why = *err;
 
-    if (result && pdk_json_get_int(result, "protocol", 0) != PDK_PROTOCOL_VERSION)
+    if (result && version != PDK_PROTOCOL_VERSION)
         (void)pdk_fail(&why, PDK_EPROTO, 0, "it speaks protocol version %lld, not %d",
-                (long long)pdk_json_get_int(result, "protocol", 0), PDK_PROTOCOL_VERSION);
+                (long long)version, PDK_PROTOCOL_VERSION);
     if (why.code != 0) {
-        lose(c, &why);
+        lose_with(c, why.code, why.msg);
         return;
     }
-    if (c->state != CLIENT_CONNECTING)
-        return;
-    c->state = CLIENT_READY;
-    c->handlers.on_ready(c, result, c->user);
+    c->descriptor = result;
+    step(c);
+    c->descriptor = NULL;
 }
 
 static int initialize(struct pdk_client *c, struct pdk_err *err)
 {
     PDK_AUTO_JSON struct pdk_json *params = pdk_json_object();
-    struct call *call = add_call(c, 0);
+    struct call *call = params ? add_call(c, 0) : NULL;
 
-    if (!call || !params)
+    if (!call)
         return pdk_fail_nomem(err);
     call->done = client_on_initialized;
     call->user = c;
@@ -440,6 +540,7 @@ int pdk_client_open(struct uv_loop_s *loop, const struct pdk_client_spec *spec,
     c->handlers = *handlers;
     c->user = user;
     c->heartbeat_ms = spec->heartbeat_ms ? spec->heartbeat_ms : HEARTBEAT_MS;
+    c->margin_ms = spec->exec_margin_ms ? spec->exec_margin_ms : EXEC_MARGIN_MS;
     c->heard_ms = c->said_ms = pdk_clock_ms();
     c->ready_deadline_ms =
             c->heard_ms + (spec->ready_timeout_ms ? spec->ready_timeout_ms : READY_MS);
@@ -452,20 +553,29 @@ int pdk_client_open(struct uv_loop_s *loop, const struct pdk_client_spec *spec,
     tick = c->heartbeat_ms / 5 > 0 ? c->heartbeat_ms / 5 : 1;
     (void)uv_timer_start(&c->beat, client_on_beat, (uint64_t)tick, (uint64_t)tick);
     if (initialize(c, &unsent) < 0)
-        lose(c, &unsent);
+        lose_with(c, unsent.code, unsent.msg);
     *out = c;
     return 0;
 }
 
 /* ---- calls */
 
+static int may_ask(const struct pdk_client *c, struct pdk_err *err)
+{
+    if (c->state != CLIENT_READY || !c->proc)
+        return pdk_fail(err, PDK_EPROTO, 0, "the agent is not ready");
+    if (pdk_proc_pending(c->proc) > PENDING_MAX)
+        return pdk_fail(err, PDK_EIO, 0, "the agent does not take what it is sent");
+    return 0;
+}
+
 static int ask(struct pdk_client *c, struct call *call, enum pdk_verb verb,
         const struct pdk_json *params, struct pdk_err *err)
 {
-    int rc = c->state == CLIENT_READY
-            ? send_request(c, call->id, pdk_verb_name(verb), params, err)
-            : pdk_fail(err, PDK_EPROTO, 0, "the agent is not ready");
+    int rc = may_ask(c, err);
 
+    if (rc == 0)
+        rc = send_request(c, call->id, pdk_verb_name(verb), params, err);
     if (rc < 0)
         free(take_call(c, call->id));
     else
@@ -507,68 +617,100 @@ static int exec_params(const struct pdk_exec_request *request, const char *nonce
     return 0;
 }
 
+static int choose_nonce(const char *given, char *out, struct pdk_err *err)
+{
+    size_t len = given ? strlen(given) : 0;
+
+    if (len > PDK_NONCE_MAX || !pdk_utf8_valid(given ? given : "", len))
+        return pdk_fail(err, PDK_EINVAL, 0, "a nonce is a text of at most %d bytes",
+                PDK_NONCE_MAX);
+    if (len == 0)
+        return pdk_id_random(out, 16, err);
+    memcpy(out, given, len + 1);
+    return 0;
+}
+
+/* Two ladders at most: one ends the command, one what outlives it. */
+static void set_limits(
+        struct pdk_client *c, struct call *call, const struct pdk_exec_request *request)
+{
+    const struct pdk_graces *g = &request->graces;
+
+    call->stop_ms = 2 * (g->int_ms + g->term_ms + g->kill_ms) + c->margin_ms;
+    if (request->timeout_ms > 0)
+        call->deadline_ms = pdk_clock_ms() + request->timeout_ms + call->stop_ms;
+}
+
 int pdk_client_exec(struct pdk_client *c, const struct pdk_exec_request *request,
         const struct pdk_exec_handlers *handlers, void *user, int64_t *call_id,
         struct pdk_err *err)
 {
     PDK_AUTO_JSON struct pdk_json *params = NULL;
-    struct call *call = add_call(c, 0);
-    int64_t id = call ? call->id : 0;
-    int rc = 0;
+    char nonce[PDK_NONCE_MAX + 1];
+    struct call *call;
+    int64_t id;
 
+    if (choose_nonce(request->nonce, nonce, err) < 0 ||
+            exec_params(request, nonce, handlers->on_output != NULL, &params, err) < 0)
+        return err->code;
+    call = add_call(c, 0);
     if (!call)
         return pdk_fail_nomem(err);
+    id = call->id;
     call->is_exec = true;
     call->exec = *handlers;
     call->user = user;
-    if (request->nonce && request->nonce[0])
-        (void)snprintf(call->nonce, sizeof(call->nonce), "%s", request->nonce);
-    else
-        rc = pdk_id_random(call->nonce, 16, err);
-    if (rc == 0)
-        rc = exec_params(request, call->nonce, handlers->on_output != NULL, &params, err);
-    if (rc < 0) {
-        free(take_call(c, id));
-        return rc;
-    }
-    rc = ask(c, call, PDK_VERB_EXEC, params, err);
-    if (rc == 0 && call_id)
+    memcpy(call->nonce, nonce, sizeof(nonce));
+    set_limits(c, call, request);
+    if (ask(c, call, PDK_VERB_EXEC, params, err) < 0)
+        return err->code;
+    if (call_id)
         *call_id = id;
-    return rc;
+    return 0;
 }
 
-void pdk_client_cancel(struct pdk_client *c, int64_t call, bool at_once)
+void pdk_client_cancel(struct pdk_client *c, int64_t call_id, bool at_once)
 {
     PDK_AUTO_JSON struct pdk_json *params = pdk_json_object();
+    struct call *call = find_call(c, call_id);
+    int64_t limit;
 
-    if (!params || c->state != CLIENT_READY || !find_call(c, call))
+    if (!params || c->state != CLIENT_READY || !call || !call->is_exec)
         return;
-    (void)pdk_json_set_int(params, "call", call);
+    limit = pdk_clock_ms() + call->stop_ms;
+    if (call->deadline_ms == 0 || limit < call->deadline_ms)
+        call->deadline_ms = limit;
+    (void)pdk_json_set_int(params, "call", call_id);
     (void)pdk_json_set_bool(params, "at_once", at_once);
     notify(c, "cancel", params);
 }
 
-void pdk_client_close(struct pdk_client *c)
+static void begin_closing(struct pdk_client *c)
 {
-    if (c->state == CLIENT_CLOSING || c->state == CLIENT_LOST)
-        return;
-    notify(c, "shutdown", NULL);
-    if (c->state == CLIENT_LOST)
-        return;
-    c->state = CLIENT_CLOSING;
     c->close_deadline_ms = pdk_clock_ms() + CLOSE_MS;
+    notify(c, "shutdown", NULL);
     if (c->proc)
         pdk_proc_close_stdin(c->proc);
 }
 
+void pdk_client_close(struct pdk_client *c)
+{
+    c->asked = true;
+    step(c);
+}
+
 void pdk_client_kill(struct pdk_client *c)
 {
-    if (c->state != CLIENT_LOST)
-        c->state = CLIENT_CLOSING;
+    c->asked = true;
     lose_with(c, PDK_ECANCELED, "ended by us");
 }
 
 int64_t pdk_client_round_trips(const struct pdk_client *c)
 {
     return c->round_trips;
+}
+
+int64_t pdk_client_ignored(const struct pdk_client *c)
+{
+    return c->ignored;
 }

@@ -222,6 +222,10 @@ static void initialize(struct agent *a, int64_t id, const struct pdk_json *param
     int64_t lease = pdk_json_get_int(params, "lease_ms", -1);
     int64_t heartbeat = pdk_json_get_int(params, "heartbeat_ms", BEAT_MS);
 
+    if (a->initialized) {
+        pdk_agent_error(a, id, PDK_WIRE_BAD_FRAME, "initialize comes once");
+        return;
+    }
     if (pdk_json_get_int(params, "protocol", 0) != PDK_PROTOCOL_VERSION ||
             heartbeat < 1) {
         pdk_agent_error(
