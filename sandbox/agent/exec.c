@@ -101,7 +101,6 @@ static void job_on_closed(uv_handle_t *handle)
 
     pdk_exec_request_fini(&job->request);
     free(job);
-    a->job = NULL;
     pdk_agent_idle(a);
 }
 
@@ -113,6 +112,7 @@ static void answer(struct job *job)
     struct rusage after;
 
     job->state = JOB_ANSWERED;
+    a->job = NULL; /* who has the answer may ask for the next at once */
     close_streams(job);
     (void)getrusage(RUSAGE_CHILDREN, &after); /* cannot fail */
     job->result.cpu_ms = cpu_ms(&after) - cpu_ms(&job->before);
@@ -375,6 +375,21 @@ static int open_stream(
             path, (size_t)job->request.output_cap, &job->streams[which].file, err);
 }
 
+/* Both or none: the first is not left behind without the second. */
+static int open_streams(struct job *job, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *made = NULL;
+
+    if (open_stream(job, 0, "stdout", err) < 0)
+        return err->code;
+    if (open_stream(job, 1, "stderr", err) == 0)
+        return 0;
+    made = pdk_strf("%s/%s.stdout", job->agent->spool, job->request.log);
+    if (made)
+        (void)unlink(made); /* the first error matters */
+    return err->code;
+}
+
 static enum stream_mode mode_of(const struct pdk_json *params)
 {
     const char *mode = pdk_json_get_str(params, "stream", "none");
@@ -490,8 +505,7 @@ void pdk_agent_exec(struct agent *a, int64_t id, const struct pdk_json *params)
     }
     (void)getrusage(RUSAGE_CHILDREN, &job->before); /* cannot fail */
     job->oom_before = pdk_oom_kills("");
-    if (open_stream(job, 0, "stdout", &err) < 0 ||
-            open_stream(job, 1, "stderr", &err) < 0) {
+    if (open_streams(job, &err) < 0) {
         pdk_agent_error(a, id, PDK_WIRE_IO, err.msg);
         free_unstarted(job);
         return;

@@ -149,8 +149,11 @@ static void server_on_flush_late(uv_timer_t *timer)
 
 static void close_all(struct agent *a)
 {
-    uv_shutdown_t *flush = malloc(sizeof(*flush));
+    uv_shutdown_t *flush;
 
+    if (uv_is_closing((uv_handle_t *)&a->wire->in))
+        return;
+    flush = malloc(sizeof(*flush));
     close_handle((uv_handle_t *)&a->wire->in);
     close_handle((uv_handle_t *)&a->wire->on_child);
     for (size_t i = 0; i < END_SIGNALS; i++)
