@@ -38,8 +38,7 @@ struct names {
 
 struct walker {
     struct pdk_walk_spec *spec;
-    struct rules user; /* core.excludesFile */
-    struct rules info; /* info/exclude, stronger */
+    struct rules info; /* the user's info/exclude, weaker than every .gitignore */
 };
 
 static int walk_directory(struct walker *w, const char *path, const struct rules *above,
@@ -298,17 +297,13 @@ static int walk_directory(struct walker *w, const char *path, const struct rules
     return rc;
 }
 
-static int read_user_rules(struct walker *w, struct pdk_err *err)
+/* The repository's rules only: what somebody ignores everywhere (core.excludesFile) would hide work. */
+static int read_info_rules(struct walker *w, struct pdk_err *err)
 {
-    const struct pdk_repo *repo = w->spec->repo;
-    PDK_AUTO_FREE char *info = pdk_path_join(repo->common_dir, "info/exclude");
+    PDK_AUTO_FREE char *info = pdk_path_join(w->spec->repo->common_dir, "info/exclude");
 
     if (!info)
         return pdk_fail_nomem(err);
-    if (repo->excludes_file &&
-            read_rules(open_rules(AT_FDCWD, repo->excludes_file, 0), "", &w->user.own,
-                    err) < 0)
-        return err->code;
     return read_rules(open_rules(AT_FDCWD, info, 0), "", &w->info.own, err);
 }
 
@@ -320,11 +315,9 @@ int pdk_walk(struct pdk_walk_spec *spec, struct pdk_err *err)
 
     if (fstat(spec->root_fd, &st) < 0 || st.st_nlink == 0)
         return pdk_fail(err, PDK_ENOTFOUND, 0, "the working copy is gone");
-    w.info.up = &w.user;
-    rc = read_user_rules(&w, err);
+    rc = read_info_rules(&w, err);
     if (rc == 0)
         rc = walk_directory(&w, "", &w.info, false, err);
-    pdk_ignore_free(w.user.own);
     pdk_ignore_free(w.info.own);
     return rc;
 }

@@ -113,7 +113,7 @@ START_TEST(each_row_is_what_git_makes_of_it)
 }
 END_TEST
 
-START_TEST(rules_of_the_user_hold_too)
+START_TEST(rules_of_the_repository_hold_and_no_others)
 {
     PDK_AUTO_FREE char *rules = pdk_test_path("rules");
     PDK_AUTO_FREE char *link = pdk_test_path("link");
@@ -127,7 +127,8 @@ START_TEST(rules_of_the_user_hold_too)
     ck_assert_int_eq(pdk_repo_open(t.path, &t.repo, NULL), 0);
     edit("printf n > a.user; printf n > b.info; printf n > c.both; printf n > x.both");
     PDK_AUTO_FREE char *dirt = pdk_test_trees_dirt(&t);
-    ck_assert_str_eq(dirt, "? x.both\n");
+    ck_assert_str_eq(dirt, "? a.user\n? c.both\n? x.both\n");
+    free(pdk_test_git(t.path, "config core.excludesFile /dev/null"));
     struct pdk_oid theirs = pdk_test_trees_git(&t),
                    ours = pdk_test_trees_capture(&t, NULL);
     ck_assert_str_eq(ours.hex, theirs.hex);
@@ -467,7 +468,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, each_row_is_what_git_makes_of_it, 0,
             (int)(sizeof(rows) / sizeof(rows[0])));
-    tcase_add_test(tc, rules_of_the_user_hold_too);
+    tcase_add_test(tc, rules_of_the_repository_hold_and_no_others);
     tcase_add_test(tc, what_git_did_inside_does_not_matter);
     tcase_add_test(tc, files_of_nested_repositories_are_in);
     tcase_add_test(tc, look_alikes_of_dotgit_stay_out);
