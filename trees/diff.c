@@ -1,6 +1,7 @@
 #include "trees/diff.h"
 
 #include <git2.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,150 +21,225 @@ void pdk_diff_fini(struct pdk_diff *diff)
     *diff = (struct pdk_diff){ NULL, 0, 0, 0 };
 }
 
-static int open_tree(struct pdk_vault *vault, const struct pdk_oid *oid, git_tree **out,
-        struct pdk_err *err)
-{
-    git_oid id;
-    int rc;
+/* ---- what differs: subtrees that are equal are not opened, and need not be there */
 
-    if (strcmp(oid->hex, PDK_EMPTY_TREE) == 0) {
-        *out = NULL; /* which is how the library spells it */
-        return 0;
+struct comparing {
+    struct pdk_vault *vault;
+    struct pdk_diff *out;
+    size_t cap;
+};
+
+static int compare_trees(struct comparing *c, const git_oid *old_id,
+        const git_oid *new_id, const char *dir, struct pdk_err *err);
+
+static struct pdk_change *grow(struct comparing *c)
+{
+    if (c->out->len == c->cap) {
+        size_t cap = c->cap ? c->cap * 2 : 32;
+        struct pdk_change *grown =
+                reallocarray(c->out->changes, cap, sizeof(*c->out->changes));
+
+        if (!grown)
+            return NULL;
+        c->out->changes = grown;
+        c->cap = cap;
     }
-    if (pdk_oid_to(oid, &id, err) < 0)
-        return err->code;
-    rc = git_tree_lookup(out, pdk_vault_repository(vault), &id);
-    return rc < 0 ? pdk_git2_fail(err, rc, "reading tree %s", oid->hex) : 0;
+    return &c->out->changes[c->out->len];
 }
 
-static int make_diff(struct pdk_vault *vault, const struct pdk_oid *from,
-        const struct pdk_oid *to, git_diff **out, struct pdk_err *err)
+static void fill_side(const git_tree_entry *entry, uint32_t *mode, struct pdk_oid *oid)
 {
-    git_diff_options options;
-    git_tree *a = NULL, *b = NULL;
-    int rc;
+    if (!entry)
+        return;
+    *mode = (uint32_t)git_tree_entry_filemode(entry);
+    pdk_oid_of(git_tree_entry_id(entry), oid);
+}
 
-    (void)git_diff_options_init(
-            &options, GIT_DIFF_OPTIONS_VERSION); /* this version is known */
-    options.flags = GIT_DIFF_INCLUDE_TYPECHANGE | GIT_DIFF_SHOW_BINARY;
-    options.id_abbrev = 40;
-    options.old_prefix = "a";
-    options.new_prefix = "b";
-    if (open_tree(vault, from, &a, err) < 0)
+static char status_of(const struct pdk_change *change)
+{
+    if (change->old_mode == 0)
+        return 'A';
+    if (change->new_mode == 0)
+        return 'D';
+    return (change->old_mode & S_IFMT) == (change->new_mode & S_IFMT) ? 'M' : 'T';
+}
+
+static int add_change(struct comparing *c, const char *path, const git_tree_entry *a,
+        const git_tree_entry *b, struct pdk_err *err)
+{
+    struct pdk_change *made;
+
+    if (!a && !b)
+        return 0;
+    made = grow(c);
+    if (!made)
+        return pdk_fail_nomem(err);
+    *made = (struct pdk_change){ .path = strdup(path) };
+    if (!made->path)
+        return pdk_fail_nomem(err);
+    c->out->len++;
+    fill_side(a, &made->old_mode, &made->old_oid);
+    fill_side(b, &made->new_mode, &made->new_oid);
+    made->status = status_of(made);
+    return 0;
+}
+
+static bool is_tree(const git_tree_entry *entry)
+{
+    return entry && git_tree_entry_type(entry) == GIT_OBJECT_TREE;
+}
+
+static bool same_entry(const git_tree_entry *a, const git_tree_entry *b)
+{
+    return a && b && git_tree_entry_filemode(a) == git_tree_entry_filemode(b) &&
+            git_oid_equal(git_tree_entry_id(a), git_tree_entry_id(b));
+}
+
+/* What one name is on both sides; NULL where it is not. */
+static int compare_pair(struct comparing *c, const git_tree_entry *a,
+        const git_tree_entry *b, const char *dir, struct pdk_err *err)
+{
+    const git_oid *x = is_tree(a) ? git_tree_entry_id(a) : NULL;
+    const git_oid *y = is_tree(b) ? git_tree_entry_id(b) : NULL;
+    PDK_AUTO_FREE char *path = NULL;
+
+    if (same_entry(a, b))
+        return 0;
+    path = pdk_strf("%s%s%s", dir, dir[0] ? "/" : "", git_tree_entry_name(a ? a : b));
+    if (!path)
+        return pdk_fail_nomem(err);
+    if (add_change(c, path, x ? NULL : a, y ? NULL : b, err) < 0)
         return err->code;
-    if (open_tree(vault, to, &b, err) < 0) {
-        git_tree_free(a);
-        return err->code;
+    return x || y ? compare_trees(c, x, y, path, err) : 0;
+}
+
+static const git_tree_entry *by_name(const git_tree *tree, const git_tree_entry *like)
+{
+    return tree ? git_tree_entry_byname(tree, git_tree_entry_name(like)) : NULL;
+}
+
+static int compare_entries(struct comparing *c, const git_tree *a, const git_tree *b,
+        const char *dir, struct pdk_err *err)
+{
+    size_t in_a = a ? git_tree_entrycount(a) : 0, in_b = b ? git_tree_entrycount(b) : 0;
+
+    for (size_t i = 0; i < in_b; i++) {
+        const git_tree_entry *entry = git_tree_entry_byindex(b, i);
+
+        if (compare_pair(c, by_name(a, entry), entry, dir, err) < 0)
+            return err->code;
     }
-    rc = git_diff_tree_to_tree(out, pdk_vault_repository(vault), a, b, &options);
+    for (size_t i = 0; i < in_a; i++) {
+        const git_tree_entry *entry = git_tree_entry_byindex(a, i);
+
+        if (!by_name(b, entry) && compare_pair(c, entry, NULL, dir, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int open_tree(
+        struct pdk_vault *vault, const git_oid *id, git_tree **out, struct pdk_err *err)
+{
+    struct pdk_oid name;
+    int rc = id ? git_tree_lookup(out, pdk_vault_repository(vault), id) : 0;
+
+    if (rc == 0)
+        return 0;
+    pdk_oid_of(id, &name);
+    return pdk_git2_fail(err, rc, "reading tree %s", name.hex);
+}
+
+static int compare_trees(struct comparing *c, const git_oid *old_id,
+        const git_oid *new_id, const char *dir, struct pdk_err *err)
+{
+    git_tree *a = NULL, *b = NULL;
+    int rc = open_tree(c->vault, old_id, &a, err);
+
+    if (rc == 0)
+        rc = open_tree(c->vault, new_id, &b, err);
+    if (rc == 0)
+        rc = compare_entries(c, a, b, dir, err);
     git_tree_free(a);
     git_tree_free(b);
-    return rc < 0 ? pdk_git2_fail(err, rc, "comparing trees") : 0;
+    return rc;
 }
 
-static char status_of(git_delta_t status)
+/* The empty tree need not be there either. */
+static int compare(struct comparing *c, const struct pdk_oid *from,
+        const struct pdk_oid *to, struct pdk_err *err)
 {
-    switch ((int)status) {
-    case GIT_DELTA_ADDED:
-        return 'A';
-    case GIT_DELTA_DELETED:
-        return 'D';
-    case GIT_DELTA_TYPECHANGE:
-        return 'T';
-    default:
-        return 'M';
-    }
+    bool no_old = strcmp(from->hex, PDK_EMPTY_TREE) == 0;
+    bool no_new = strcmp(to->hex, PDK_EMPTY_TREE) == 0;
+    git_oid a, b;
+
+    if (pdk_oid_to(from, &a, err) < 0 || pdk_oid_to(to, &b, err) < 0)
+        return err->code;
+    if (git_oid_equal(&a, &b))
+        return 0;
+    return compare_trees(c, no_old ? NULL : &a, no_new ? NULL : &b, "", err);
 }
 
-static void fill_side(const git_diff_file *file, uint32_t *mode, struct pdk_oid *oid)
+/* ---- lines */
+
+static bool is_blob(uint32_t mode)
 {
-    *mode = file->mode;
-    oid->hex[0] = '\0';
-    if (file->mode != 0)
-        pdk_oid_of(&file->id, oid);
+    return S_ISREG(mode) || S_ISLNK(mode);
 }
 
-/* Lines that a blob has by itself: as if it came from nothing. */
-static int count_blob(struct pdk_vault *vault, const struct pdk_oid *oid, size_t *out,
-        bool *binary, struct pdk_err *err)
+static int open_blob(struct pdk_vault *vault, uint32_t mode, const struct pdk_oid *oid,
+        git_blob **out, struct pdk_err *err)
 {
-    git_blob *blob = NULL;
-    git_patch *patch = NULL;
     git_oid id;
     int rc;
 
+    if (!is_blob(mode))
+        return 0;
     if (pdk_oid_to(oid, &id, err) < 0)
         return err->code;
-    rc = git_blob_lookup(&blob, pdk_vault_repository(vault), &id);
+    rc = git_blob_lookup(out, pdk_vault_repository(vault), &id);
+    return rc < 0 ? pdk_git2_fail(err, rc, "reading object %s", oid->hex) : 0;
+}
+
+/* Adds the lines between two contents; mode 0 for none. A file that is binary has no lines. */
+static int count_between(struct pdk_vault *vault, struct pdk_change *change,
+        uint32_t old_mode, uint32_t new_mode, struct pdk_err *err)
+{
+    git_blob *a = NULL, *b = NULL;
+    git_patch *patch = NULL;
+    size_t added = 0, deleted = 0;
+    int rc = open_blob(vault, old_mode, &change->old_oid, &a, err);
+
     if (rc == 0)
-        rc = git_patch_from_blobs(&patch, NULL, NULL, blob, NULL, NULL);
+        rc = open_blob(vault, new_mode, &change->new_oid, &b, err);
+    if (rc == 0 && git_patch_from_blobs(&patch, a, NULL, b, NULL, NULL) < 0)
+        rc = pdk_git2_fail(err, GIT_ERROR, "comparing '%s'", change->path);
     if (rc == 0 && patch) {
-        *binary = *binary ||
-                (git_patch_get_delta(patch)->flags & GIT_DIFF_FLAG_BINARY) != 0;
-        rc = git_patch_line_stats(NULL, out, NULL, patch);
+        if (git_patch_get_delta(patch)->flags & GIT_DIFF_FLAG_BINARY)
+            change->binary = true;
+        if (git_patch_line_stats(NULL, &added, &deleted, patch) < 0)
+            rc = pdk_git2_fail(err, GIT_ERROR, "comparing '%s'", change->path);
     }
     git_patch_free(patch);
-    git_blob_free(blob);
-    return rc < 0 ? pdk_git2_fail(err, rc, "comparing object %s", oid->hex) : 0;
+    git_blob_free(a);
+    git_blob_free(b);
+    change->added += (int64_t)added;
+    change->deleted += (int64_t)deleted;
+    return rc;
 }
 
 /* A change of type is the end of one file and the beginning of another, as git counts it. */
-static int count_type_change(
+static int count_lines(
         struct pdk_vault *vault, struct pdk_change *change, struct pdk_err *err)
 {
-    size_t added = 0, deleted = 0;
-
-    if ((change->old_mode & S_IFMT) == 0160000 || (change->new_mode & S_IFMT) == 0160000)
-        return 0;
-    if (count_blob(vault, &change->old_oid, &deleted, &change->binary, err) < 0 ||
-            count_blob(vault, &change->new_oid, &added, &change->binary, err) < 0)
+    /* A submodule counts as the one line that names its commit. */
+    change->deleted = change->old_mode && !is_blob(change->old_mode);
+    change->added = change->new_mode && !is_blob(change->new_mode);
+    if (change->status != 'T')
+        return count_between(vault, change, change->old_mode, change->new_mode, err);
+    if (count_between(vault, change, change->old_mode, 0, err) < 0)
         return err->code;
-    change->added = (int64_t)added;
-    change->deleted = (int64_t)deleted;
-    return 0;
-}
-
-/* Lines of one file; a file that is binary has none. */
-static int count_lines(
-        git_diff *diff, size_t i, struct pdk_change *change, struct pdk_err *err)
-{
-    git_patch *patch = NULL;
-    size_t added = 0, deleted = 0;
-    int rc = git_patch_from_diff(&patch, diff, i);
-
-    if (rc == 0 && patch)
-        rc = git_patch_line_stats(NULL, &added, &deleted, patch);
-    if (rc == 0 && patch)
-        change->binary = (git_patch_get_delta(patch)->flags & GIT_DIFF_FLAG_BINARY) != 0;
-    git_patch_free(patch);
-    if (rc < 0)
-        return pdk_git2_fail(err, rc, "comparing '%s'", change->path);
-    change->added = (int64_t)added;
-    change->deleted = (int64_t)deleted;
-    return 0;
-}
-
-static int fill_change(struct pdk_vault *vault, git_diff *diff, size_t i,
-        unsigned int flags, struct pdk_change *change, struct pdk_err *err)
-{
-    const git_diff_delta *delta = git_diff_get_delta(diff, i);
-    const char *path = delta->new_file.path ? delta->new_file.path : delta->old_file.path;
-
-    change->path = strdup(path);
-    if (!change->path)
-        return pdk_fail_nomem(err);
-    change->status = status_of(delta->status);
-    fill_side(&delta->old_file, &change->old_mode, &change->old_oid);
-    fill_side(&delta->new_file, &change->new_mode, &change->new_oid);
-    if (delta->status == GIT_DELTA_ADDED)
-        fill_side(&(git_diff_file){ 0 }, &change->old_mode, &change->old_oid);
-    if (delta->status == GIT_DELTA_DELETED)
-        fill_side(&(git_diff_file){ 0 }, &change->new_mode, &change->new_oid);
-    if (!(flags & PDK_DIFF_LINES))
-        return 0;
-    if (change->status == 'T')
-        return count_type_change(vault, change, err);
-    return count_lines(diff, i, change, err);
+    return count_between(vault, change, 0, change->new_mode, err);
 }
 
 static int by_path(const void *a, const void *b)
@@ -172,22 +248,21 @@ static int by_path(const void *a, const void *b)
             ((const struct pdk_change *)a)->path, ((const struct pdk_change *)b)->path);
 }
 
-static int fill_diff(struct pdk_vault *vault, git_diff *diff, unsigned int flags,
-        struct pdk_diff *out, struct pdk_err *err)
+static int fill_diff(struct comparing *c, const struct pdk_oid *from,
+        const struct pdk_oid *to, unsigned int flags, struct pdk_err *err)
 {
-    size_t n = git_diff_num_deltas(diff);
+    struct pdk_diff *diff = c->out;
 
-    out->changes = calloc(n + 1, sizeof(*out->changes));
-    if (!out->changes)
-        return pdk_fail_nomem(err);
-    for (size_t i = 0; i < n; i++) {
-        out->len = i + 1;
-        if (fill_change(vault, diff, i, flags, &out->changes[i], err) < 0)
+    if (compare(c, from, to, err) < 0)
+        return err->code;
+    for (size_t i = 0; (flags & PDK_DIFF_LINES) && i < diff->len; i++) {
+        if (count_lines(c->vault, &diff->changes[i], err) < 0)
             return err->code;
-        out->added += out->changes[i].added;
-        out->deleted += out->changes[i].deleted;
+        diff->added += diff->changes[i].added;
+        diff->deleted += diff->changes[i].deleted;
     }
-    qsort(out->changes, out->len, sizeof(*out->changes), by_path);
+    if (diff->len > 1)
+        qsort(diff->changes, diff->len, sizeof(*diff->changes), by_path);
     return 0;
 }
 
@@ -196,13 +271,9 @@ int pdk_diff_trees(struct pdk_vault *vault, const struct pdk_oid *from,
         struct pdk_err *err)
 {
     struct pdk_diff made = { NULL, 0, 0, 0 };
-    git_diff *diff = NULL;
-    int rc;
+    struct comparing c = { vault, &made, 0 };
+    int rc = fill_diff(&c, from, to, flags, err);
 
-    if (make_diff(vault, from, to, &diff, err) < 0)
-        return err->code;
-    rc = fill_diff(vault, diff, flags, &made, err);
-    git_diff_free(diff);
     if (rc < 0) {
         pdk_diff_fini(&made);
         return rc;

@@ -283,8 +283,9 @@ int pdk_index_read(const char *path, struct pdk_index *out, struct pdk_err *err)
     if (memcmp(sum, bytes.data + bytes.len - OID_LEN, OID_LEN) != 0)
         return corrupt(path, "its checksum is wrong", err);
     if (read_entries(path, &bytes, &index, &why) < 0) {
-        *err = why;
-        return err->code;
+        if (err)
+            *err = why;
+        return why.code;
     }
     index.written = st.st_mtim;
     *out = index;
