@@ -41,7 +41,7 @@ enum { CHILD_STACK = 64 << 10, EXTRA_FIRST = 3 };
 
 /* What the child says before it gives up. */
 struct report {
-    int stage; /* enum pdk_spawn_stage */
+    enum pdk_spawn_stage stage;
     int os_errno;
 };
 
@@ -242,7 +242,7 @@ static int fail_start(const struct pdk_spawn_spec *spec, const struct report *re
                                                                          : PDK_EIO;
 
     if (stage)
-        *stage = (enum pdk_spawn_stage)report->stage;
+        *stage = report->stage;
     if (report->stage == PDK_SPAWN_CWD)
         return pdk_fail(err, code, report->os_errno, "cannot enter '%s' for '%s'",
                 spec->cwd ? spec->cwd : "its directory", spec->argv[0]);

@@ -24,8 +24,10 @@ enum { STAT_MAX = 4096, WRITE_MAX = 768 << 10 };
 
 int pdk_agent_open(const struct agent *a, const char *path, int flags)
 {
+    /* openat2 refuses a bare handle with flags that mean nothing for it. */
+    int safe = flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     struct open_how how = {
-        .flags = (uint64_t)(unsigned int)(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
+        .flags = (uint64_t)(unsigned int)(flags | safe),
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
     long fd;

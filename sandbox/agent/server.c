@@ -186,6 +186,29 @@ void pdk_agent_idle(struct agent *a)
         close_all(a);
 }
 
+/* ---- time */
+
+static void server_on_beat(uv_timer_t *timer)
+{
+    struct agent *a = timer->data;
+    int64_t now = pdk_clock_ms();
+
+    if (a->lease_ms > 0 && now - a->heard_ms > a->lease_ms)
+        end(a);
+    else if (a->initialized && now - a->said_ms >= a->heartbeat_ms)
+        pdk_agent_notify(a, "ping", NULL);
+}
+
+/* Often enough for the heartbeat and the lease both. */
+static void start_beat(struct agent *a)
+{
+    int64_t shorter = a->lease_ms > 0 && a->lease_ms < a->heartbeat_ms ? a->lease_ms
+                                                                       : a->heartbeat_ms;
+    uint64_t tick = shorter >= 5 ? (uint64_t)shorter / 5 : 1;
+
+    (void)uv_timer_start(&a->wire->beat, server_on_beat, tick, tick);
+}
+
 /* ---- in */
 
 static struct pdk_json *verbs_here(void)
@@ -239,9 +262,7 @@ static void initialize(struct agent *a, int64_t id, const struct pdk_json *param
         a->lease_ms = lease;
     a->heartbeat_ms = heartbeat;
     a->initialized = true;
-    (void)uv_timer_set_repeat(
-            &a->wire->beat, (uint64_t)(heartbeat / 5 > 0 ? heartbeat / 5 : 1));
-    (void)uv_timer_again(&a->wire->beat);
+    start_beat(a);
     pdk_agent_result(a, id, describe(a));
 }
 
@@ -339,18 +360,7 @@ static void server_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     }
 }
 
-/* ---- time and signals */
-
-static void server_on_beat(uv_timer_t *timer)
-{
-    struct agent *a = timer->data;
-    int64_t now = pdk_clock_ms();
-
-    if (a->lease_ms > 0 && now - a->heard_ms > a->lease_ms)
-        end(a);
-    else if (a->initialized && now - a->said_ms >= a->heartbeat_ms)
-        pdk_agent_notify(a, "ping", NULL);
-}
+/* ---- signals */
 
 static void server_on_end_signal(uv_signal_t *handle, int signum)
 {
@@ -415,7 +425,7 @@ int pdk_agent_serve(struct agent *a)
     a->heard_ms = a->said_ms = pdk_clock_ms();
     (void)uv_timer_init(&loop, &wire.beat);
     wire.beat.data = a;
-    (void)uv_timer_start(&wire.beat, server_on_beat, BEAT_MS / 5, BEAT_MS / 5);
+    start_beat(a);
     listen_to_signals(a);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     pdk_framer_fini(&wire.framer);
