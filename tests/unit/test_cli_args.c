@@ -149,8 +149,8 @@ START_TEST(an_unknown_command_is_named_with_the_nearest)
 {
     ck_assert_int_eq(PARSE("mision", "run"), PDK_EINVAL);
     ck_assert_ptr_nonnull(strstr(err.hint, "mission"));
-    ck_assert_int_eq(PARSE("sandbox", "crate", "s"), PDK_EINVAL);
-    ck_assert_ptr_nonnull(strstr(err.msg, "sandbox crate"));
+    ck_assert_int_eq(PARSE("sandbox", "creat", "s"), PDK_EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.msg, "sandbox creat"));
     ck_assert_ptr_nonnull(strstr(err.hint, "create"));
     ck_assert_int_eq(PARSE("qqqqqqqq"), PDK_EINVAL);
     ck_assert_ptr_nonnull(strstr(err.hint, "--help"));
