@@ -246,14 +246,15 @@ static struct call *add_call(struct pdk_client *c, int64_t timeout_ms)
 
 static struct call *take_call(struct pdk_client *c, int64_t id)
 {
-    for (struct call **at = &c->calls; *at; at = &(*at)->next)
-        if ((*at)->id == id) {
-            struct call *found = *at;
+    struct call **at = &c->calls;
+    struct call *found;
 
-            *at = found->next;
-            return found;
-        }
-    return NULL;
+    while (*at && (*at)->id != id)
+        at = &(*at)->next;
+    found = *at;
+    if (found)
+        *at = found->next;
+    return found;
 }
 
 static struct call *find_call(const struct pdk_client *c, int64_t id)
@@ -470,7 +471,7 @@ static void client_on_beat(uv_timer_t *timer)
     else if (c->state == CLIENT_CLOSING && now >= c->close_deadline_ms)
         lose_with(c, PDK_ETIMEDOUT, "it does not end");
     else if (c->state == CLIENT_READY &&
-            now - c->heard_ms > SILENT_BEATS * c->heartbeat_ms)
+            now - c->heard_ms > c->heartbeat_ms * SILENT_BEATS)
         lose_with(c, PDK_ETIMEDOUT, "it is silent");
     else if (c->state != CLIENT_CLOSING && now - c->said_ms >= c->heartbeat_ms)
         notify(c, "ping", NULL);
@@ -508,7 +509,7 @@ static int initialize(struct pdk_client *c, struct pdk_err *err)
     call->user = c;
     (void)pdk_json_set_int(params, "protocol", PDK_PROTOCOL_VERSION);
     (void)pdk_json_set_str(params, "client", "paddock");
-    (void)pdk_json_set_int(params, "lease_ms", 2 * SILENT_BEATS * c->heartbeat_ms);
+    (void)pdk_json_set_int(params, "lease_ms", c->heartbeat_ms * SILENT_BEATS * 2);
     (void)pdk_json_set_int(params, "heartbeat_ms", c->heartbeat_ms);
     return send_request(c, call->id, "initialize", params, err);
 }
