@@ -248,8 +248,7 @@ static int add_warning(struct taking *t, enum pdk_capture_warning_kind kind,
 {
     static const char *const texts[] = {
         [PDK_CAPTURE_NESTED_REPO] =
-                "is a repository of its own: its files are in the result, its "
-                ".git is not",
+                "is a repository of its own: its files are in the result, its .git is not",
         [PDK_CAPTURE_UNREADABLE] =
                 "cannot be read: what it was before stays in the result",
         [PDK_CAPTURE_SPECIAL] = "is a FIFO, socket or device: it is not in the result",

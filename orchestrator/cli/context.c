@@ -149,6 +149,14 @@ void pdk_run_name_fini(struct pdk_run_name *name)
     *name = (struct pdk_run_name){ NULL, NULL, NULL };
 }
 
+static struct pdk_run_name take_name(struct pdk_run_name *name)
+{
+    struct pdk_run_name taken = *name;
+
+    *name = (struct pdk_run_name){ NULL, NULL, NULL };
+    return taken;
+}
+
 static int bad_name(const char *text, struct pdk_err *err)
 {
     (void)pdk_fail(err, PDK_EINVAL, 0, "'%s' names no run or candidate", text);
@@ -170,8 +178,7 @@ int pdk_run_name_parse(const char *text, struct pdk_run_name *out, struct pdk_er
     if (!pdk_path_is_id(name.run) || (name.task && !pdk_path_is_id(name.task)) ||
             (name.candidate && !pdk_path_is_id(name.candidate)))
         return bad_name(text, err);
-    *out = name;
-    name = (struct pdk_run_name){ NULL, NULL, NULL };
+    *out = take_name(&name);
     return 0;
 }
 

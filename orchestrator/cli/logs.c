@@ -143,10 +143,13 @@ static int logs_dir(struct pdk_cli *cli, const struct pdk_run_row *run,
     PDK_AUTO_FREE char *attempt = NULL;
     bool fleet = strcmp(run->kind, "fleet") == 0;
     int index = pdk_run_name_index(name, err);
+    int rc;
 
-    if (index < 0 ||
-            pdk_store_candidate(cli->store, run->id, name->task, index, &row, err) < 0)
-        return err->code;
+    if (index < 0)
+        return index;
+    rc = pdk_store_candidate(cli->store, run->id, name->task, index, &row, err);
+    if (rc < 0)
+        return rc;
     attempt = pdk_strf("%s%s%s.c%d.a%lld", run->id, fleet ? "." : "",
             fleet ? row.task : "", index, (long long)row.attempt);
     *out = attempt ? pdk_path_join(cli->paths.logs, attempt) : NULL;

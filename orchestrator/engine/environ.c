@@ -20,7 +20,7 @@ static void set_matrix(struct pdk_strv *env, const struct pdk_pairs *matrix)
             return;
         }
         for (char *at = name; *at; at++)
-            *at = isalnum((unsigned char)*at) ? (char)toupper((unsigned char)*at) : '_';
+            *at = (char)(isalnum((unsigned char)*at) ? toupper((unsigned char)*at) : '_');
         pdk_env_set(env, name, matrix->items[i].value);
     }
 }
@@ -48,33 +48,29 @@ static void set_scope(struct pdk_strv *env, const struct pdk_command_scope *scop
 }
 
 static int expand(const char *text, const struct pdk_command_scope *scope,
-        struct pdk_strv *out, struct pdk_err *err)
+        struct pdk_buf *out, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *number = pdk_strf("%d", scope->candidate);
     struct pdk_template_values values = { scope->run, number, scope->matrix };
-    PDK_AUTO_BUF struct pdk_buf word = PDK_BUF_INIT;
 
     if (!number)
         return pdk_fail_nomem(err);
-    if (pdk_template_expand(text, &values, &word, err) < 0)
+    if (pdk_template_expand(text, &values, out, err) < 0)
         return err->code;
-    pdk_strv_take(out, pdk_buf_take(&word));
-    return 0;
+    return pdk_buf_ok(out, err);
 }
 
 /* Names cannot hold templates, values can. */
 static int set_planned(struct pdk_strv *env, const struct pdk_pairs *pairs,
         const struct pdk_command_scope *scope, struct pdk_err *err)
 {
-    PDK_AUTO_STRV struct pdk_strv values = PDK_STRV_INIT;
+    for (size_t i = 0; i < pairs->len; i++) {
+        PDK_AUTO_BUF struct pdk_buf value = PDK_BUF_INIT;
 
-    for (size_t i = 0; i < pairs->len; i++)
-        if (expand(pairs->items[i].value, scope, &values, err) < 0)
+        if (expand(pairs->items[i].value, scope, &value, err) < 0)
             return err->code;
-    if (pdk_strv_ok(&values, err) < 0)
-        return err->code;
-    for (size_t i = 0; i < pairs->len; i++)
-        pdk_env_set(env, pairs->items[i].key, values.items[i]);
+        pdk_env_set(env, pairs->items[i].key, pdk_buf_str(&value));
+    }
     return 0;
 }
 
@@ -93,8 +89,12 @@ int pdk_command_env(const struct pdk_plan_sandbox *plan,
 int pdk_command_argv(const struct pdk_command *command,
         const struct pdk_command_scope *scope, struct pdk_strv *out, struct pdk_err *err)
 {
-    for (size_t i = 0; i < command->argv.len; i++)
-        if (expand(command->argv.items[i], scope, out, err) < 0)
+    for (size_t i = 0; i < command->argv.len; i++) {
+        PDK_AUTO_BUF struct pdk_buf word = PDK_BUF_INIT;
+
+        if (expand(command->argv.items[i], scope, &word, err) < 0)
             return err->code;
+        pdk_strv_take(out, pdk_buf_take(&word));
+    }
     return pdk_strv_ok(out, err);
 }
