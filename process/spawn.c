@@ -61,7 +61,7 @@ struct plan {
 
 static void give_up(const struct plan *p, enum pdk_spawn_stage stage)
 {
-    p->report->stage = (int)stage;
+    p->report->stage = stage;
     p->report->os_errno = errno;
     if (p->report_fd >= 0)
         (void)!write(
