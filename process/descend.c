@@ -54,22 +54,25 @@ static int add_entry(struct table *t, const struct entry *entry, struct pdk_err 
 static bool read_entry(const char *name, struct entry *out)
 {
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
-    char path[64], state = 0;
+    char path[64], state, *end;
     const char *after;
-    int parent = 0, group = 0, session = 0;
+    long parent, group, session;
 
     (void)snprintf(path, sizeof(path), "/proc/%.20s/stat", name);
     if (pdk_fs_read(path, 4096, &text, NULL) < 0)
         return false;
     /* The name stands in parentheses and may hold anything, parentheses too. */
     after = strrchr(pdk_buf_str(&text), ')');
-    if (!after ||
-            sscanf(after + 1, " %c %d %d %d", &state, &parent, &group, &session) != 4)
+    if (!after || strlen(after) < 4)
         return false;
+    state = after[2];
+    parent = strtol(after + 3, &end, 10);
+    group = strtol(end, &end, 10);
+    session = strtol(end, &end, 10);
     *out = (struct entry){ .pid = (pid_t)strtol(name, NULL, 10),
-        .parent = parent,
-        .group = group,
-        .session = session,
+        .parent = (pid_t)parent,
+        .group = (pid_t)group,
+        .session = (pid_t)session,
         .alive = state != 'Z' && state != 'X' };
     return true;
 }
@@ -115,6 +118,8 @@ static void mark_ours(struct table *t)
     pid_t self = getpid();
     bool more = true;
 
+    if (t->len == 0)
+        return;
     qsort(t->items, t->len, sizeof(*t->items), by_pid);
     while (more) {
         more = false;

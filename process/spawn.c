@@ -78,7 +78,7 @@ static void reset_signals(const struct plan *p)
     for (int sig = 1; sig < NSIG; sig++)
         if (sig != SIGKILL && sig != SIGSTOP)
             (void)sigaction(sig, &action, NULL); /* reserved ones refuse, which is fine */
-    (void)sigprocmask(SIG_SETMASK, &p->mask, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &p->mask, NULL);
 }
 
 /* First above all targets, then down: no source is overwritten before it was used. */

@@ -211,10 +211,11 @@ static int64_t count_lines(const char *data, size_t len)
 {
     int64_t lines = 0;
 
-    for (const char *at = data, *end = data + len;
-            at && (at = memchr(at, '\n', (size_t)(end - at))); at++)
-        lines++;
-    return lines + (len > 0 && data[len - 1] != '\n');
+    if (len == 0)
+        return 0;
+    for (size_t i = 0; i < len; i++)
+        lines += data[i] == '\n';
+    return lines + (data[len - 1] != '\n');
 }
 
 /* What was there before: lines, and the mode that the new file inherits. */

@@ -152,7 +152,7 @@ int main(int argc, char **argv)
     (void)signal(
             SIGCHLD, SIG_DFL); /* ignored, as some starters leave it, it hides ends */
     watched_signals(&watched);
-    (void)sigprocmask(SIG_BLOCK, &watched, NULL);
+    (void)pthread_sigmask(SIG_BLOCK, &watched, NULL);
     enter_namespace(&a);
     if (open_root(&a) < 0)
         return 1;

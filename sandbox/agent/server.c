@@ -408,7 +408,7 @@ static void listen_to_signals(struct agent *a)
         (void)uv_signal_start(&a->wire->on_end[i], server_on_end_signal, numbers[i]);
     }
     (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &none, NULL);
 }
 
 int pdk_agent_serve(struct agent *a)

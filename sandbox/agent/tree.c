@@ -63,7 +63,7 @@ static int read_directory(struct walk *w, const char *path, struct pdk_err *err)
 
     if (fd < 0)
         return 0; /* gone or closed to us meanwhile: its own entry says so */
-    if (list_names(dup(fd), &names, err) < 0)
+    if (list_names(fcntl(fd, F_DUPFD_CLOEXEC, 3), &names, err) < 0)
         return err->code;
     for (size_t i = 0; i < names.len; i++) {
         PDK_AUTO_FREE char *child = strcmp(path, ".") == 0
