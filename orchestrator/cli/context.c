@@ -113,7 +113,7 @@ int pdk_cli_print(const struct pdk_cli *cli, struct pdk_json *doc)
     struct pdk_err err = PDK_ERR_INIT;
 
     (void)cli;
-    if (pdk_json_write(doc, PDK_JSON_PRETTY, &text, &err) < 0) {
+    if (pdk_json_write(owned, PDK_JSON_PRETTY, &text, &err) < 0) {
         print_error_text(&err);
         return pdk_exit_status(err.code);
     }

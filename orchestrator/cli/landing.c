@@ -123,7 +123,7 @@ static int record(struct pdk_cli *cli, const struct job *job, enum pdk_event_typ
         .candidate = (int)job->candidate.index,
         .attempt = (int)job->candidate.attempt,
         .type = type,
-        .body = body,
+        .body = owned,
     };
 
     (void)pdk_json_set_str(body, "id", job->id);

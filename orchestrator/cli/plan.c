@@ -158,7 +158,6 @@ int pdk_cli_load_plan(struct pdk_cli *cli, const struct pdk_args *args, const ch
     static const struct pdk_mission_hooks hooks = { check_pattern, NULL };
     __attribute__((cleanup(overrides_fini))) struct overrides o = { 0 };
     PDK_AUTO_DIAGS struct pdk_diags diags = PDK_DIAGS_INIT;
-    PDK_AUTO_FREE char *full = NULL;
     struct pdk_mission_source source = { 0 };
     struct pdk_err err = PDK_ERR_INIT;
 

@@ -105,7 +105,7 @@ int pdk_named_event(struct pdk_cli *cli, const struct pdk_sandbox_row *row, int 
         .candidate = row ? (int)row->candidate : 0,
         .attempt = row ? (int)row->attempt : 0,
         .type = (enum pdk_event_type)type,
-        .body = body,
+        .body = owned,
     };
 
     if (pdk_json_ok(body, err) < 0)

@@ -28,7 +28,7 @@ void pdk_record(struct run *run, enum pdk_event_type type, const struct candidat
         struct pdk_json *body)
 {
     PDK_AUTO_JSON struct pdk_json *owned = body;
-    struct pdk_event event = { .type = type, .body = body };
+    struct pdk_event event = { .type = type, .body = owned };
 
     if (c) {
         event.task = c->task->id;
@@ -42,7 +42,7 @@ void pdk_record_task(struct run *run, enum pdk_event_type type, const char *task
         struct pdk_json *body)
 {
     PDK_AUTO_JSON struct pdk_json *owned = body;
-    struct pdk_event event = { .type = type, .body = body, .task = task };
+    struct pdk_event event = { .type = type, .body = owned, .task = task };
 
     record_event(run, &event);
 }
