@@ -54,7 +54,7 @@ static int list_entry(struct pdk_vault *vault, struct checkout *c,
 
     if (!path)
         return pdk_fail_nomem(err);
-    if (!pdk_path_is_safe(path, strlen(path)))
+    if (!name[0] || strchr(name, '/') || !pdk_path_is_safe(path, strlen(path)))
         return pdk_fail(err, PDK_EINVAL, 0,
                 "the tree holds the path '%.200s', which is not safe", path);
     if (git_tree_entry_type(entry) == GIT_OBJECT_TREE)
@@ -195,8 +195,8 @@ static int write_file(const struct checkout *c, struct worker *w,
     PDK_AUTO_FD int fd = -1;
 
     if (w->filter) {
-        if (pdk_filter_to_worktree(w->filter, e->path, pdk_buf_str(blob), blob->len,
-                    &converted, err) < 0)
+        if (pdk_filter_to_worktree(w->filter, e->path, &e->oid, blob, &converted, err) <
+                0)
             return err->code;
         data = &converted;
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/fs.h"
 #include "base/str.h"
 #include "trees/internal.h"
 #include "trees/repo.h"
@@ -24,30 +25,38 @@ bool pdk_filter_needed(const struct pdk_repo *repo, bool has_attributes)
     return has_attributes || (repo->autocrlf && strcasecmp(repo->autocrlf, "false") != 0);
 }
 
-/* One key of the vault's configuration brought in line; NULL removes it. */
-static int set_key(git_config *config, const char *key, const char *want)
+static const char *autocrlf_of(const struct pdk_repo *user)
 {
-    git_buf have = GIT_BUF_INIT;
-    int rc = git_config_get_string_buf(&have, config, key);
-    bool same = rc == 0 ? want && strcmp(have.ptr, want) == 0 : !want;
-
-    git_buf_dispose(&have);
-    if (same)
-        return 0;
-    return want ? git_config_set_string(config, key, want)
-                : git_config_delete_entry(config, key);
+    if (!user->autocrlf || strcasecmp(user->autocrlf, "false") == 0)
+        return "false";
+    return strcasecmp(user->autocrlf, "input") == 0 ? "input" : "true";
 }
 
-static int configure(
-        git_repository *repo, const struct pdk_repo *user, struct pdk_err *err)
+static const char *eol_of(const struct pdk_repo *user)
 {
-    git_config *config = NULL;
-    int rc = git_repository_config(&config, repo);
+    return user->eol && strcasecmp(user->eol, "crlf") == 0 ? "crlf" : "lf";
+}
 
+/* A file for each of the few settings, so that handles at work side by side share no lock. */
+static int configure(
+        struct pdk_vault *vault, const struct pdk_repo *user, struct pdk_err *err)
+{
+    const char *autocrlf = autocrlf_of(user), *eol = eol_of(user);
+    PDK_AUTO_FREE char *path =
+            pdk_strf("%s/eol-%s-%s", pdk_vault_path(vault), autocrlf, eol);
+    PDK_AUTO_FREE char *text = pdk_strf(
+            "[core]\n\tbare = true\n\tautocrlf = %s\n\teol = %s\n", autocrlf, eol);
+    git_config *config = NULL;
+    int rc;
+
+    if (!path || !text)
+        return pdk_fail_nomem(err);
+    if (!pdk_fs_exists(path) &&
+            pdk_fs_write(path, text, strlen(text), 0600, PDK_FS_SYNC, err) < 0)
+        return err->code;
+    rc = git_config_open_ondisk(&config, path);
     if (rc == 0)
-        rc = set_key(config, "core.autocrlf", user->autocrlf);
-    if (rc == 0)
-        rc = set_key(config, "core.eol", user->eol);
+        rc = git_repository_set_config(pdk_vault_repository(vault), config);
     git_config_free(config);
     return rc < 0 ? pdk_git2_fail(err, rc, "taking over the end-of-line settings") : 0;
 }
@@ -62,7 +71,7 @@ int pdk_filter_open(struct pdk_vault *vault, const struct pdk_repo *repo,
         return pdk_fail_nomem(err);
     filter->vault = vault;
     filter->repo = pdk_vault_repository(vault);
-    if (configure(filter->repo, repo, err) < 0 ||
+    if (configure(vault, repo, err) < 0 ||
             pdk_commit_write(vault, pdk_vault_odb(vault), &none, tree,
                     "paddock: attributes", &commit, err) < 0 ||
             pdk_oid_to(&commit, &filter->attributes, err) < 0)
@@ -84,24 +93,28 @@ void pdk_filter_free(struct pdk_filter *filter)
     free(filter);
 }
 
-static int convert(struct pdk_filter *filter, git_filter_mode_t mode, const char *path,
-        const void *data, size_t len, struct pdk_buf *out, struct pdk_err *err)
+/* blob: whose name `ident` puts in; NULL: none. */
+static int convert(struct pdk_filter *filter, git_blob *blob, const char *path,
+        const struct pdk_buf *data, struct pdk_buf *out, struct pdk_err *err)
 {
     git_filter_options options = { .version = GIT_FILTER_OPTIONS_VERSION };
     git_filter_list *list = NULL;
     git_buf text = GIT_BUF_INIT;
+    git_filter_mode_t mode = blob ? GIT_FILTER_TO_WORKTREE : GIT_FILTER_TO_ODB;
     int rc;
 
     options.flags = GIT_FILTER_ATTRIBUTES_FROM_COMMIT | GIT_FILTER_ALLOW_UNSAFE |
             GIT_FILTER_NO_SYSTEM_ATTRIBUTES;
     options.attr_commit_id = filter->attributes;
-    rc = git_filter_list_load_ext(&list, filter->repo, NULL, path, mode, &options);
+    rc = git_filter_list_load_ext(&list, filter->repo, blob, path, mode, &options);
     if (rc == 0 && !list) {
-        pdk_buf_add(out, data, len);
+        pdk_buf_add(out, pdk_buf_str(data), data->len);
         return pdk_buf_ok(out, err);
     }
     if (rc == 0)
-        rc = git_filter_list_apply_to_buffer(&text, list, data, len);
+        rc = blob ? git_filter_list_apply_to_blob(&text, list, blob)
+                  : git_filter_list_apply_to_buffer(
+                            &text, list, pdk_buf_str(data), data->len);
     git_filter_list_free(list);
     if (rc < 0)
         return pdk_git2_fail(err, rc, "converting '%s'", path);
@@ -110,10 +123,22 @@ static int convert(struct pdk_filter *filter, git_filter_mode_t mode, const char
     return pdk_buf_ok(out, err);
 }
 
-int pdk_filter_to_worktree(struct pdk_filter *filter, const char *path, const void *data,
-        size_t len, struct pdk_buf *out, struct pdk_err *err)
+int pdk_filter_to_worktree(struct pdk_filter *filter, const char *path,
+        const struct pdk_oid *blob, const struct pdk_buf *data, struct pdk_buf *out,
+        struct pdk_err *err)
 {
-    return convert(filter, GIT_FILTER_TO_WORKTREE, path, data, len, out, err);
+    git_blob *object = NULL;
+    git_oid id;
+    int rc;
+
+    if (pdk_oid_to(blob, &id, err) < 0)
+        return err->code;
+    rc = git_blob_lookup(&object, filter->repo, &id);
+    if (rc < 0)
+        return pdk_git2_fail(err, rc, "reading object %s", blob->hex);
+    rc = convert(filter, object, path, data, out, err);
+    git_blob_free(object);
+    return rc;
 }
 
 struct text_stats {
@@ -187,6 +212,5 @@ int pdk_filter_to_object(struct pdk_filter *filter, const char *path,
 {
     if (show_old(filter, path, old, err) < 0)
         return err->code;
-    return convert(
-            filter, GIT_FILTER_TO_ODB, path, pdk_buf_str(data), data->len, out, err);
+    return convert(filter, NULL, path, data, out, err);
 }

@@ -27,9 +27,10 @@ void pdk_filter_free(struct pdk_filter *filter);
 PDK_DEFINE_AUTO(struct pdk_filter, pdk_filter_free)
 #define PDK_AUTO_FILTER PDK_AUTO(pdk_filter_free)
 
-/* Appends the converted bytes. */
-int pdk_filter_to_worktree(struct pdk_filter *filter, const char *path, const void *data,
-        size_t len, struct pdk_buf *out, struct pdk_err *err);
+/* Appends the converted bytes of the blob, which data holds. */
+int pdk_filter_to_worktree(struct pdk_filter *filter, const char *path,
+        const struct pdk_oid *blob, const struct pdk_buf *data, struct pdk_buf *out,
+        struct pdk_err *err);
 /*
  * old: what the path is in the base, NULL where it is new. A text that git is left to recognize keeps its
  * carriage returns when the base's has some.
