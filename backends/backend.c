@@ -129,7 +129,9 @@ int pdk_handle_new(const struct pdk_backend *be, const struct pdk_sandbox_record
     sb->root = pdk_strf("%s/tree", record->dir);
     sb->index = pdk_strf("%s/index", record->dir);
     sb->baseline = pdk_strf("%s/baseline", record->dir);
-    if (!sb->lock || !sb->root || !sb->index || !sb->baseline)
+    sb->upper = be->upper ? pdk_strf("%s/%s", record->dir, be->upper) : NULL;
+    if (!sb->lock || !sb->root || !sb->index || !sb->baseline ||
+            (be->upper && !sb->upper))
         return pdk_fail_nomem(err);
     int rc = copy_record(&sb->record, record, err);
     if (rc < 0)
@@ -181,6 +183,7 @@ void pdk_sandbox_close(struct pdk_sandbox *sb)
     free(sb->root);
     free(sb->index);
     free(sb->baseline);
+    free(sb->upper);
     free(sb);
 }
 

@@ -11,6 +11,7 @@ struct pdk_sandbox {
     char *lock;
     char *root;     /* <dir>/tree */
     char *index;    /* <dir>/index: ours, as of the last capture */
+    char *upper;    /* the directory that holds what changed; NULL: none (be->upper) */
     char *baseline; /* <dir>/baseline: ours, what dirt is measured against */
     int root_fd;    /* held from the start: a root swapped for a link is noticed */
 };
@@ -18,6 +19,7 @@ struct pdk_sandbox {
 struct pdk_backend {
     const char *name;    /* as in mission files */
     const char *claim;   /* what may be claimed, as in architecture.md section 3 */
+    const char *upper;   /* name below <dir> of an overlay's upper layer; NULL: none */
     bool needs_template; /* its copies stand on a template, for as long as they live */
     bool shares_refs; /* its branch is one of the user's repository, so that it can be kept */
     /* NULL: a directory will do. PDK_ENOTFOUND where what is at root is not the copy (any more). */

@@ -160,9 +160,10 @@ static int check_root(const struct pdk_sandbox *sb, struct pdk_err *err)
 static int dirt_since_baseline(struct pdk_sandbox *sb, struct pdk_vault *vault,
         struct pdk_dirt *out, struct pdk_err *err)
 {
-    struct pdk_capture_spec spec = {
-        .repo = sb->repo, .root_fd = sb->root_fd, .index = sb->baseline
-    };
+    struct pdk_capture_spec spec = { .repo = sb->repo,
+        .root_fd = sb->root_fd,
+        .upper = sb->upper,
+        .index = sb->baseline };
 
     return sb->be->collect_dirt ? sb->be->collect_dirt(sb, vault, out, err)
                                 : pdk_capture_dirt(vault, &spec, out, err);
@@ -213,7 +214,7 @@ int pdk_sandbox_capture(struct pdk_sandbox *sb, struct pdk_vault *vault,
         struct pdk_capture *out, struct pdk_err *err)
 {
     struct pdk_capture_spec spec = {
-        .repo = sb->repo, .root_fd = sb->root_fd, .index = sb->index
+        .repo = sb->repo, .root_fd = sb->root_fd, .upper = sb->upper, .index = sb->index
     };
     int rc = check_root(sb, err);
 

@@ -44,6 +44,9 @@ void pdk_dirt_fini(struct pdk_dirt *dirt)
     *dirt = (struct pdk_dirt){ NULL, 0 };
 }
 
+/* What the walk has said of an entry. */
+enum fate { FATE_UNTOLD, FATE_SEEN, FATE_GONE };
+
 /* A capture, or a look for dirt, under way. */
 struct taking {
     struct pdk_vault *vault;
@@ -51,7 +54,8 @@ struct taking {
     struct pdk_filter *filter; /* NULL: raw */
     bool write;                /* blobs into the vault; else only their ids */
     struct pdk_index before, after;
-    bool *seen; /* which entries of before are still there */
+    char *fates;  /* of each entry of before: enum fate */
+    int upper_fd; /* of an overlay; -1: none */
     struct pdk_tree_update *updates;
     size_t updates_len, updates_cap;
     struct pdk_capture *out; /* NULL when looking for dirt */
@@ -282,7 +286,7 @@ static struct pdk_index_entry *keep_entry(struct taking *t, const char *path,
 static void mark_seen(struct taking *t, const struct pdk_index_entry *entry)
 {
     if (entry)
-        t->seen[entry - t->before.entries] = true;
+        t->fates[entry - t->before.entries] = FATE_SEEN;
 }
 
 static int keep_same(
@@ -293,6 +297,7 @@ static int keep_same(
     if (!made)
         return err->code;
     made->stat = old->stat;
+    made->upper = old->upper;
     return 0;
 }
 
@@ -346,6 +351,7 @@ static int take_item(
     made = keep_entry(t, item->path, mode, &oid, err);
     if (!made)
         return err->code;
+    made->upper = t->upper_fd >= 0;
     if (settled(&st, &began))
         pdk_stat_data_of(&st, &made->stat);
     if (st.st_mode & (S_ISUID | S_ISGID | S_ISVTX) &&
@@ -358,6 +364,19 @@ static int take_item(
     return 0;
 }
 
+/* The path itself and what is below it. */
+static void mark_gone(struct taking *t, const char *path)
+{
+    size_t n = 0;
+    const struct pdk_index_entry *entry = pdk_index_find(&t->before, path);
+    const struct pdk_index_entry *below = pdk_index_below(&t->before, path, &n);
+
+    if (entry)
+        t->fates[entry - t->before.entries] = FATE_GONE;
+    for (size_t i = 0; i < n; i++)
+        t->fates[below - t->before.entries + (ptrdiff_t)i] = FATE_GONE;
+}
+
 static int capture_visit(
         const struct pdk_walk_item *item, void *user, struct pdk_err *err)
 {
@@ -366,10 +385,13 @@ static int capture_visit(
     mark_seen(t, item->entry);
     switch (item->event) {
     case PDK_WALK_SAME:
-        return keep_same(t, item->entry, err);
+        return t->write ? keep_same(t, item->entry, err) : 0;
     case PDK_WALK_CHECK:
     case PDK_WALK_NEW:
         return take_item(t, item, err);
+    case PDK_WALK_GONE:
+        mark_gone(t, item->path);
+        return 0;
     case PDK_WALK_WARN:
         return add_warning(t, item->kind, item->path, err);
     }
@@ -378,15 +400,20 @@ static int capture_visit(
 
 /* ---- the whole */
 
-static int note_gone(struct taking *t, struct pdk_err *err)
+/* Of an overlay only changes are told: what was not is as it was. Elsewhere it is gone. */
+static int note_untold(struct taking *t, struct pdk_err *err)
 {
     for (size_t i = 0; i < t->before.len; i++) {
         const struct pdk_index_entry *old = &t->before.entries[i];
+        int rc = 0;
 
-        if (t->seen[i])
-            continue;
-        if (add_dirt(t, 'D', old->path, err) < 0)
-            return err->code;
+        /* What was in the upper layer would have been told of, were it there. */
+        if (t->fates[i] == FATE_UNTOLD && t->upper_fd >= 0 && !old->upper)
+            rc = t->write ? keep_same(t, old, err) : 0;
+        else if (t->fates[i] != FATE_SEEN)
+            rc = add_dirt(t, 'D', old->path, err);
+        if (rc < 0)
+            return rc;
     }
     return 0;
 }
@@ -418,9 +445,15 @@ static int begin(struct taking *t, struct pdk_err *err)
 {
     if (pdk_index_read(t->spec->index, &t->before, err) < 0)
         return err->code;
-    t->seen = calloc(t->before.len + 1, sizeof(*t->seen));
-    if (!t->seen)
+    t->fates = calloc(t->before.len + 1, sizeof(*t->fates));
+    if (!t->fates)
         return pdk_fail_nomem(err);
+    if (t->spec->upper) {
+        t->upper_fd =
+                open(t->spec->upper, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (t->upper_fd < 0)
+            return pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", t->spec->upper);
+    }
     if (!pdk_filter_needed(t->spec->repo, has_attributes(&t->before)))
         return 0;
     return pdk_filter_open(t->vault, t->spec->repo, &t->before.tree, &t->filter, err);
@@ -431,7 +464,9 @@ static void taking_fini(struct taking *t)
     pdk_index_fini(&t->before);
     pdk_index_fini(&t->after);
     pdk_filter_free(t->filter);
-    free(t->seen);
+    free(t->fates);
+    if (t->upper_fd >= 0)
+        (void)close(t->upper_fd);
     free(t->updates);
 }
 
@@ -439,11 +474,16 @@ static int walk_all(struct taking *t, uint64_t *ignored, struct pdk_err *err)
 {
     struct pdk_walk_spec walk = { .repo = t->spec->repo,
         .root_fd = t->spec->root_fd,
+        .upper_fd = -1,
         .index = &t->before,
         .visit = capture_visit,
         .user = t };
 
-    if (begin(t, err) < 0 || pdk_walk(&walk, err) < 0 || note_gone(t, err) < 0)
+    t->upper_fd = -1;
+    if (begin(t, err) < 0)
+        return err->code;
+    walk.upper_fd = t->upper_fd;
+    if (pdk_walk(&walk, err) < 0 || note_untold(t, err) < 0)
         return err->code;
     if (t->after.len > 1)
         qsort(t->after.entries, t->after.len, sizeof(*t->after.entries), by_path);

@@ -20,6 +20,7 @@ struct pdk_capture_spec {
     const struct pdk_repo
             *repo;     /* ignore rules beyond the tree's own, end-of-line settings */
     int root_fd;       /* O_PATH or O_RDONLY handle of the copy's top */
+    const char *upper; /* of an overlay: the directory of its upper layer; NULL: none */
     const char *index; /* our index (pdk_checkout); read, brought up to date, replaced */
     int64_t max_file;  /* bytes of one file; 0: 2 GiB. More: PDK_EINVAL names it */
 };

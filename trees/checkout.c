@@ -291,7 +291,7 @@ static int write_indexes(
 {
     if (pdk_index_write(c->spec->index, index, err) < 0)
         return err->code;
-    return c->spec->git_index ? pdk_index_write(c->spec->git_index, index, err) : 0;
+    return c->spec->git_index ? pdk_index_write_git(c->spec->git_index, index, err) : 0;
 }
 
 /* A second before now, cut to whole seconds as git does when it compares. */
@@ -406,6 +406,8 @@ static int merge_indexes(const struct pdk_index *old, const struct pdk_diff *dif
         if (pdk_index_add(out, next->path, next->mode, &next->oid, err) < 0)
             return err->code;
         out->entries[out->len - 1].stat = next->stat;
+        /* Where it is an overlay's, what was written now is in its upper layer. */
+        out->entries[out->len - 1].upper = next == b || next->upper;
         i += next == a;
         k += next == b;
     }

@@ -14,16 +14,28 @@ enum {
     FIXED_LEN = 62, /* of an entry, before its path */
     OID_LEN = 20,
     NAME_MASK = 0xfff,
+    UPPER_BIT =
+            0x8000, /* git's "assume unchanged", which has no place in an index of ours */
     MAX_ENTRIES = 50000000
 };
 
 static const char extension[] = "PDKT";
 
+/* Paths of a file that was read lie in its bytes; others are allocated one by one. */
+static bool is_borrowed(const struct pdk_index *index, const char *path)
+{
+    uintptr_t at = (uintptr_t)path, start = (uintptr_t)index->bytes;
+
+    return index->bytes && at >= start && at < start + index->bytes_len;
+}
+
 void pdk_index_fini(struct pdk_index *index)
 {
     for (size_t i = 0; i < index->len; i++)
-        free(index->entries[i].path);
+        if (!is_borrowed(index, index->entries[i].path))
+            free(index->entries[i].path);
     free(index->entries);
+    free(index->bytes);
     *index = (struct pdk_index){ 0 };
 }
 
@@ -42,24 +54,37 @@ void pdk_stat_data_of(const struct stat *st, struct pdk_stat_data *out)
     };
 }
 
-int pdk_index_add(struct pdk_index *index, const char *path, uint32_t mode,
-        const struct pdk_oid *oid, struct pdk_err *err)
+/* Room for one more at the end; NULL when out of memory. */
+static struct pdk_index_entry *add_entry(struct pdk_index *index, struct pdk_err *err)
 {
-    struct pdk_index_entry made = { .mode = mode, .oid = *oid };
-
     if (index->len == index->cap) {
         size_t cap = index->cap ? index->cap * 2 : 256;
         struct pdk_index_entry *grown = reallocarray(index->entries, cap, sizeof(*grown));
 
-        if (!grown)
-            return pdk_fail_nomem(err);
+        if (!grown) {
+            (void)pdk_fail_nomem(err);
+            return NULL;
+        }
         index->entries = grown;
         index->cap = cap;
     }
-    made.path = strdup(path);
-    if (!made.path)
+    index->entries[index->len] = (struct pdk_index_entry){ 0 };
+    return &index->entries[index->len];
+}
+
+int pdk_index_add(struct pdk_index *index, const char *path, uint32_t mode,
+        const struct pdk_oid *oid, struct pdk_err *err)
+{
+    struct pdk_index_entry *made = add_entry(index, err);
+
+    if (!made)
+        return err->code;
+    made->mode = mode;
+    made->oid = *oid;
+    made->path = strdup(path);
+    if (!made->path)
         return pdk_fail_nomem(err);
-    index->entries[index->len++] = made;
+    index->len++;
     return 0;
 }
 
@@ -162,16 +187,20 @@ static unsigned char digit_of(char c)
 
 static void put_oid(struct pdk_buf *out, const struct pdk_oid *oid)
 {
+    unsigned char raw[OID_LEN];
+
     for (size_t i = 0; i < OID_LEN; i++)
-        pdk_buf_addc(out,
-                (char)(digit_of(oid->hex[2 * i]) << 4 | digit_of(oid->hex[2 * i + 1])));
+        raw[i] = (unsigned char)(digit_of(oid->hex[2 * i]) << 4 |
+                digit_of(oid->hex[2 * i + 1]));
+    pdk_buf_add(out, raw, sizeof(raw));
 }
 
-static void put_entry(struct pdk_buf *out, const struct pdk_index_entry *e)
+static void put_entry(struct pdk_buf *out, const struct pdk_index_entry *e, bool ours)
 {
     size_t start = out->len, len = strlen(e->path);
-    uint16_t flags = htons((uint16_t)(len < NAME_MASK ? len : NAME_MASK));
+    uint16_t flags = (uint16_t)(len < NAME_MASK ? len : NAME_MASK);
 
+    flags = htons((uint16_t)(flags | (ours && e->upper ? UPPER_BIT : 0)));
     put32(out, e->stat.ctime_s);
     put32(out, e->stat.ctime_ns);
     put32(out, e->stat.mtime_s);
@@ -190,7 +219,8 @@ static void put_entry(struct pdk_buf *out, const struct pdk_index_entry *e)
     while ((out->len - start) % 8 != 0);
 }
 
-int pdk_index_write(const char *path, const struct pdk_index *index, struct pdk_err *err)
+static int write_index(
+        const char *path, const struct pdk_index *index, bool ours, struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf out = PDK_BUF_INIT;
     unsigned char sum[OID_LEN];
@@ -199,8 +229,8 @@ int pdk_index_write(const char *path, const struct pdk_index *index, struct pdk_
     put32(&out, 2);
     put32(&out, (uint32_t)index->len);
     for (size_t i = 0; i < index->len; i++)
-        put_entry(&out, &index->entries[i]);
-    if (index->tree.hex[0]) {
+        put_entry(&out, &index->entries[i], ours);
+    if (ours && index->tree.hex[0]) {
         pdk_buf_adds(&out, extension);
         put32(&out, OID_LEN);
         put_oid(&out, &index->tree);
@@ -214,6 +244,17 @@ int pdk_index_write(const char *path, const struct pdk_index *index, struct pdk_
     return pdk_fs_write(path, out.data, out.len, 0600, 0, err);
 }
 
+int pdk_index_write(const char *path, const struct pdk_index *index, struct pdk_err *err)
+{
+    return write_index(path, index, true, err);
+}
+
+int pdk_index_write_git(
+        const char *path, const struct pdk_index *index, struct pdk_err *err)
+{
+    return write_index(path, index, false, err);
+}
+
 static int corrupt(const char *path, const char *what, struct pdk_err *err)
 {
     return pdk_fail(err, PDK_ECORRUPT, 0, "the index '%s' is damaged: %s", path, what);
@@ -221,10 +262,10 @@ static int corrupt(const char *path, const char *what, struct pdk_err *err)
 
 /* One entry at `at`; returns its length, or 0 where it does not fit. */
 static size_t read_entry(
-        const char *at, size_t left, struct pdk_index *index, struct pdk_err *err)
+        char *at, size_t left, struct pdk_index *index, struct pdk_err *err)
 {
-    struct pdk_oid oid;
     struct pdk_index_entry *e;
+    uint16_t flags;
     size_t len;
 
     if (left < FIXED_LEN + 1)
@@ -232,27 +273,31 @@ static size_t read_entry(
     len = strnlen(at + FIXED_LEN, left - FIXED_LEN);
     if (len == 0 || len == left - FIXED_LEN)
         return 0;
-    hex_of(at + 40, &oid);
-    if (pdk_index_add(index, at + FIXED_LEN, get32(at + 24), &oid, err) < 0)
+    e = add_entry(index, err);
+    if (!e)
         return 0;
-    e = &index->entries[index->len - 1];
+    memcpy(&flags, at + FIXED_LEN - sizeof(flags), sizeof(flags));
+    e->path = at + FIXED_LEN;
+    e->mode = get32(at + 24);
+    e->upper = (ntohs(flags) & UPPER_BIT) != 0;
+    hex_of(at + 40, &e->oid);
     e->stat = (struct pdk_stat_data){ get32(at), get32(at + 4), get32(at + 8),
         get32(at + 12), get32(at + 16), get32(at + 20), get32(at + 28), get32(at + 32),
         get32(at + 36) };
+    index->len++;
     len = (FIXED_LEN + len + 8) & ~(size_t)7;
     return len <= left ? len : 0;
 }
 
-static int read_entries(const char *path, const struct pdk_buf *bytes,
-        struct pdk_index *out, struct pdk_err *err)
+static int read_entries(const char *path, struct pdk_index *out, struct pdk_err *err)
 {
-    uint32_t n = get32(bytes->data + 8);
-    size_t at = 12, end = bytes->len - OID_LEN;
+    uint32_t n = get32(out->bytes + 8);
+    size_t at = 12, end = out->bytes_len - OID_LEN;
 
     if (n > MAX_ENTRIES)
         return corrupt(path, "too many entries", err);
     for (uint32_t i = 0; i < n; i++) {
-        size_t len = read_entry(bytes->data + at, end - at, out, err);
+        size_t len = read_entry(out->bytes + at, end - at, out, err);
 
         if (len == 0)
             return err->code ? err->code
@@ -261,8 +306,8 @@ static int read_entries(const char *path, const struct pdk_buf *bytes,
             return corrupt(path, "entries out of order", err);
         at += len;
     }
-    if (end - at >= 8 + OID_LEN && memcmp(bytes->data + at, extension, 4) == 0)
-        hex_of(bytes->data + at + 8, &out->tree);
+    if (end - at >= 8 + OID_LEN && memcmp(out->bytes + at, extension, 4) == 0)
+        hex_of(out->bytes + at + 8, &out->tree);
     return 0;
 }
 
@@ -282,7 +327,9 @@ int pdk_index_read(const char *path, struct pdk_index *out, struct pdk_err *err)
     pdk_digest_sha1(bytes.data, bytes.len - OID_LEN, sum);
     if (memcmp(sum, bytes.data + bytes.len - OID_LEN, OID_LEN) != 0)
         return corrupt(path, "its checksum is wrong", err);
-    if (read_entries(path, &bytes, &index, &why) < 0) {
+    index.bytes_len = bytes.len;
+    index.bytes = pdk_buf_take(&bytes);
+    if (read_entries(path, &index, &why) < 0) {
         if (err)
             *err = why;
         return why.code;

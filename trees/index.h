@@ -25,11 +25,14 @@ struct pdk_index_entry {
     uint32_t mode;
     struct pdk_oid oid;
     struct pdk_stat_data stat; /* all 0: unknown */
+    bool upper; /* of an overlay: it was seen in the upper layer (kept in our indexes only) */
 };
 
 struct pdk_index {
     struct pdk_index_entry *entries; /* sorted by path bytes */
     size_t len, cap;
+    char *bytes; /* of the file that was read: paths may point into it */
+    size_t bytes_len;
     struct pdk_oid tree;
     struct timespec written; /* when the file that was read was last changed */
 };
@@ -57,7 +60,9 @@ bool pdk_index_is_clean(const struct pdk_index *index,
 
 /* PDK_ECORRUPT for what is no index of this kind. */
 int pdk_index_read(const char *path, struct pdk_index *out, struct pdk_err *err);
-/* Atomic. */
+/* Atomic. The second writes one for git: without what only we put in. */
 int pdk_index_write(const char *path, const struct pdk_index *index, struct pdk_err *err);
+int pdk_index_write_git(
+        const char *path, const struct pdk_index *index, struct pdk_err *err);
 
 #endif

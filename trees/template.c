@@ -142,6 +142,7 @@ static bool is_sound(const struct pdk_template *t, const struct pdk_repo *repo)
     struct looking looking = { 0, false };
     struct pdk_walk_spec walk = { .repo = repo,
         .root_fd = root,
+        .upper_fd = -1,
         .index = &index,
         .visit = look_visit,
         .user = &looking };

@@ -207,7 +207,7 @@ int pdk_template_copy(const struct pdk_template *t, const char *to, const char *
     if (rc == 0)
         rc = pdk_index_write(index, &c.index, err);
     if (rc == 0 && git_index)
-        rc = pdk_index_write(git_index, &c.index, err);
+        rc = pdk_index_write_git(git_index, &c.index, err);
     pdk_index_fini(&c.index);
     return rc;
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -41,8 +42,15 @@ struct walker {
     struct rules info; /* the user's info/exclude, weaker than every .gitignore */
 };
 
+/* How a directory is walked. */
+enum walk_how {
+    WALK_IGNORED = 1U << 0, /* it is ignored: so is what is new in it */
+    WALK_UPPER =
+            1U << 1 /* of an overlay, where the upper layer stands over a lower one */
+};
+
 static int walk_directory(struct walker *w, const char *path, const struct rules *above,
-        bool all_ignored, struct pdk_err *err);
+        unsigned int how, struct pdk_err *err);
 
 static int tell(struct walker *w, const struct pdk_walk_item *item, struct pdk_err *err)
 {
@@ -160,14 +168,14 @@ static bool is_ignored(const struct rules *rules, const char *path, bool is_dir)
 /* ---- one name */
 
 static int visit_file(struct walker *w, const char *path, const struct stat *st,
-        const struct rules *rules, bool all_ignored, struct pdk_err *err)
+        const struct rules *rules, unsigned int how, struct pdk_err *err)
 {
     struct pdk_index_entry *entry = pdk_index_find(w->spec->index, path);
     struct pdk_walk_item item = {
         .event = PDK_WALK_NEW, .path = path, .st = st, .entry = entry
     };
 
-    if (!entry && (all_ignored || is_ignored(rules, path, false))) {
+    if (!entry && ((how & WALK_IGNORED) || is_ignored(rules, path, false))) {
         w->spec->ignored_files++;
         return 0;
     }
@@ -189,11 +197,40 @@ static int visit_gitlink(
     return tell(w, &item, err);
 }
 
+static int tell_gone(struct walker *w, const char *path, struct pdk_err *err)
+{
+    struct pdk_walk_item item = { .event = PDK_WALK_GONE, .path = path };
+
+    return tell(w, &item, err);
+}
+
+/*
+ * A directory of the upper layer that hides the lower one, or shows another one in its place, is
+ * walked whole; what the index has below it is gone unless it is met there.
+ */
+static int settle_layer(
+        struct walker *w, const char *path, unsigned int *how, struct pdk_err *err)
+{
+    static const char *const marks[] = { "trusted.overlay.opaque",
+        "trusted.overlay.redirect", "user.overlay.opaque", "user.overlay.redirect" };
+    PDK_AUTO_FD int fd =
+            pdk_beneath_open(w->spec->upper_fd, path, O_RDONLY | O_DIRECTORY, 0);
+
+    if (fd < 0)
+        return pdk_fail(err, PDK_EIO, errno, "cannot open '%s' in the upper layer", path);
+    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+        if (fgetxattr(fd, marks[i], NULL, 0) >= 0) {
+            *how &= ~(unsigned int)WALK_UPPER;
+            return tell_gone(w, path, err);
+        }
+    return 0;
+}
+
 static int visit_directory(struct walker *w, const char *path, const struct stat *st,
-        const struct rules *rules, bool all_ignored, struct pdk_err *err)
+        const struct rules *rules, unsigned int how, struct pdk_err *err)
 {
     const struct pdk_index_entry *entry = pdk_index_find(w->spec->index, path);
-    bool ignored = all_ignored || is_ignored(rules, path, true);
+    bool ignored = (how & WALK_IGNORED) || is_ignored(rules, path, true);
 
     if (entry && entry->mode == GITLINK)
         return visit_gitlink(w, path, st, err);
@@ -201,13 +238,38 @@ static int visit_directory(struct walker *w, const char *path, const struct stat
         w->spec->ignored_files++;
         return 0;
     }
-    return walk_directory(w, path, rules, ignored, err);
+    how = (how & WALK_UPPER) | (ignored ? WALK_IGNORED : 0);
+    if (how & WALK_UPPER) {
+        int rc = settle_layer(w, path, &how, err);
+
+        if (rc < 0)
+            return rc;
+    }
+    return walk_directory(w, path, rules, how, err);
+}
+
+/*
+ * No directory, in the upper layer: a whiteout, or a file that stands in the place of what the lower
+ * layer has. Its stat data are those that the mount shows.
+ */
+static int visit_upper(struct walker *w, const char *path, const struct name *name,
+        struct stat *st, struct pdk_err *err)
+{
+    bool whiteout = S_ISCHR(name->st.st_mode) && name->st.st_rdev == 0;
+
+    if ((whiteout || pdk_index_has_below(w->spec->index, path)) &&
+            tell_gone(w, path, err) < 0)
+        return err->code;
+    if (whiteout || fstatat(w->spec->root_fd, path, st, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    return pdk_fail(err, PDK_EIO, errno, "cannot look at '%s'", path);
 }
 
 static int visit_name(struct walker *w, const char *dir, const struct name *name,
-        const struct rules *rules, bool all_ignored, struct pdk_err *err)
+        const struct rules *rules, unsigned int how, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *path = pdk_strf("%s%s%s", dir, dir[0] ? "/" : "", name->text);
+    struct stat st = name->st;
 
     if (!path)
         return pdk_fail_nomem(err);
@@ -219,16 +281,20 @@ static int visit_name(struct walker *w, const char *dir, const struct name *name
         return pdk_fail(err, PDK_EINVAL, 0, "the path '%.60s…' is longer than %d bytes",
                 path, PATH_MAX_BYTES);
     if (S_ISDIR(name->st.st_mode))
-        return visit_directory(w, path, &name->st, rules, all_ignored, err);
-    if (!S_ISREG(name->st.st_mode) && !S_ISLNK(name->st.st_mode))
-        return warn(w, PDK_CAPTURE_SPECIAL, path, err);
-    return visit_file(w, path, &name->st, rules, all_ignored, err);
+        return visit_directory(w, path, &name->st, rules, how, err);
+    if ((how & WALK_UPPER) && visit_upper(w, path, name, &st, err) != 0)
+        return err->code;
+    if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+        return S_ISCHR(st.st_mode) && st.st_rdev == 0 && (how & WALK_UPPER)
+                ? 0
+                : warn(w, PDK_CAPTURE_SPECIAL, path, err);
+    return visit_file(w, path, &st, rules, how, err);
 }
 
 /* ---- directories */
 
-static int read_directory(struct walker *w, const char *path, struct names *names,
-        struct rules *rules, struct pdk_err *err)
+static int read_directory(struct walker *w, const char *path, unsigned int how,
+        struct names *names, struct rules *rules, struct pdk_err *err)
 {
     PDK_AUTO_FD int fd = pdk_beneath_open(w->spec->root_fd, path[0] ? path : ".",
             O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
@@ -242,21 +308,25 @@ static int read_directory(struct walker *w, const char *path, struct names *name
         return pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", path);
     if (read_rules(open_rules(fd, ".gitignore", O_NOFOLLOW), path, &rules->own, err) < 0)
         return err->code;
-    copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (how & WALK_UPPER)
+        copy = pdk_beneath_open(
+                w->spec->upper_fd, path[0] ? path : ".", O_RDONLY | O_DIRECTORY, 0);
+    else
+        copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     if (copy < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot read '%s'", path);
     return read_names(copy, names, err);
 }
 
 static int visit_names(struct walker *w, const char *path, const struct names *names,
-        const struct rules *rules, bool all_ignored, struct pdk_err *err)
+        const struct rules *rules, unsigned int how, struct pdk_err *err)
 {
     if (names->nested && path[0] && warn(w, PDK_CAPTURE_NESTED_REPO, path, err) < 0)
         return err->code;
-    if (names->len == 0 && path[0] && !all_ignored)
+    if (names->len == 0 && path[0] && how == 0)
         return warn(w, PDK_CAPTURE_EMPTY_DIR, path, err);
     for (size_t i = 0; i < names->len; i++)
-        if (visit_name(w, path, &names->items[i], rules, all_ignored, err) < 0)
+        if (visit_name(w, path, &names->items[i], rules, how, err) < 0)
             return err->code;
     return 0;
 }
@@ -282,16 +352,16 @@ static int tell_closed(struct walker *w, const char *path, struct pdk_err *err)
 
 /* Recursion is as deep as a path has components: 2,048 at most, with little on the stack. */
 static int walk_directory(struct walker *w, const char *path, const struct rules *above,
-        bool all_ignored, struct pdk_err *err)
+        unsigned int how, struct pdk_err *err)
 {
     struct names names = { NULL, 0, 0, false };
     struct rules rules = { above, NULL };
-    int rc = read_directory(w, path, &names, &rules, err);
+    int rc = read_directory(w, path, how, &names, &rules, err);
 
     if (rc == READ_CLOSED)
         rc = tell_closed(w, path, err);
     else if (rc == 0)
-        rc = visit_names(w, path, &names, &rules, all_ignored, err);
+        rc = visit_names(w, path, &names, &rules, how, err);
     pdk_ignore_free(rules.own);
     names_fini(&names);
     return rc;
@@ -317,7 +387,12 @@ int pdk_walk(struct pdk_walk_spec *spec, struct pdk_err *err)
         return pdk_fail(err, PDK_ENOTFOUND, 0, "the working copy is gone");
     rc = read_info_rules(&w, err);
     if (rc == 0)
+<<<<<<< HEAD
         rc = walk_directory(&w, "", &w.info, false, err);
+=======
+        rc = walk_directory(&w, "", &w.info, spec->upper_fd >= 0 ? WALK_UPPER : 0, err);
+    pdk_ignore_free(w.user.own);
+>>>>>>> dcea5d1 (overlay: dirt and capture walk the upper layer only)
     pdk_ignore_free(w.info.own);
     return rc;
 }

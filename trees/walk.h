@@ -16,6 +16,7 @@ struct pdk_err;
 enum pdk_walk_event {
     PDK_WALK_SAME,  /* entry as it was, by its stat data */
     PDK_WALK_CHECK, /* entry whose content must be looked at */
+    PDK_WALK_GONE,  /* path and all below are not there, but for what is told later */
     PDK_WALK_NEW,   /* path without an entry */
     PDK_WALK_WARN   /* kind tells what */
 };
@@ -31,6 +32,7 @@ struct pdk_walk_item {
 struct pdk_walk_spec {
     const struct pdk_repo *repo;
     int root_fd;
+    int upper_fd; /* of an overlay: only what its upper layer has is told; -1: none */
     struct pdk_index *index;
     int (*visit)(const struct pdk_walk_item *item, void *user, struct pdk_err *err);
     void *user;

@@ -237,6 +237,7 @@ static int overlay_probe(const char *dir, struct pdk_err *err)
 const struct pdk_backend pdk_overlay_backend = {
     .name = "overlay",
     .claim = "copy-on-write copy",
+    .upper = "upper",
     .needs_template = true,
     .check_root = overlay_check_root,
     .probe = overlay_probe,
