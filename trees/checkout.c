@@ -111,8 +111,11 @@ static int make_directory(const struct checkout *c, const char *path, struct pdk
 {
     int fd;
 
+    /* The umask of the caller is not the tree's business, but that of whose directory it is. */
     if (mkdirat(c->root_fd, path, 0755) == 0)
-        return 0;
+        return c->into || fchmodat(c->root_fd, path, 0755, 0) == 0
+                ? 0
+                : pdk_fail(err, PDK_EIO, errno, "cannot set the mode of '%s'", path);
     if (errno != EEXIST || !c->into)
         return pdk_fail(err, PDK_EIO, errno, "cannot make the directory '%s'", path);
     fd = pdk_beneath_open(c->root_fd, path, O_PATH | O_DIRECTORY, 0);
