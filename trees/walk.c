@@ -387,12 +387,7 @@ int pdk_walk(struct pdk_walk_spec *spec, struct pdk_err *err)
         return pdk_fail(err, PDK_ENOTFOUND, 0, "the working copy is gone");
     rc = read_info_rules(&w, err);
     if (rc == 0)
-<<<<<<< HEAD
-        rc = walk_directory(&w, "", &w.info, false, err);
-=======
         rc = walk_directory(&w, "", &w.info, spec->upper_fd >= 0 ? WALK_UPPER : 0, err);
-    pdk_ignore_free(w.user.own);
->>>>>>> dcea5d1 (overlay: dirt and capture walk the upper layer only)
     pdk_ignore_free(w.info.own);
     return rc;
 }
