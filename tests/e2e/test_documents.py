@@ -104,7 +104,7 @@ class Files(t.Case):
         self.wrong(TOP + "mission: {run: 'true', timeout: 30}\n", "30s")
 
     def test_tabs(self):
-        self.wrong(TOP + "mission:\n\trun: 'true'\n", "m.yaml:5:1", "tab")
+        self.wrong(TOP + "mission:\n\t'run': 'true'\n", "m.yaml:5:1", "tab")
 
     def test_duplicate_keys_name_both_places(self):
         self.wrong(TOP + "mission: {run: 'true'}\nmission: {run: 'false'}\n", "m.yaml:5:1", "4:1")
