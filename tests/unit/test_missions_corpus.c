@@ -23,8 +23,6 @@
 
 #define ROOT PDK_TEST_DATA_DIR "/../.."
 
-extern char **environ;
-
 /* Good enough for the corpus: brackets must balance. */
 static int check_pattern(
         const char *pattern, size_t *offset, struct pdk_err *err, void *user)
