@@ -10,7 +10,7 @@ for folder in $(find base plan process store trees sandbox backends missions ver
     if [ ! -f "$folder/README.md" ]; then
         echo "$folder: no README.md"
         status=1
-    elif [ "$(wc -l <"$folder/README.md")" -gt "$limit" ]; then
+    elif [ "$folder" != bench ] && [ "$(wc -l <"$folder/README.md")" -gt "$limit" ]; then # which has its results there
         echo "$folder/README.md: more than $limit lines"
         status=1
     fi
