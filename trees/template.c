@@ -117,9 +117,21 @@ int pdk_template_release(const char *dir, const char *user, struct pdk_err *err)
 /* ---- is it what its index says? */
 
 struct looking {
+    const struct pdk_index *index;
     size_t same;
     bool damaged;
 };
+
+/* A submodule's directory is empty, as it should be; others are not the tree's. */
+static bool is_submodule(const struct looking *l, const struct pdk_walk_item *item)
+{
+    const struct pdk_index_entry *e =
+            item->event == PDK_WALK_WARN && item->kind == PDK_CAPTURE_EMPTY_DIR
+            ? pdk_index_find(l->index, item->path)
+            : NULL;
+
+    return e && e->mode == 0160000;
+}
 
 static int look_visit(const struct pdk_walk_item *item, void *user, struct pdk_err *err)
 {
@@ -127,19 +139,42 @@ static int look_visit(const struct pdk_walk_item *item, void *user, struct pdk_e
 
     (void)err;
     l->same += item->event == PDK_WALK_SAME;
-    /* A submodule's directory is empty, as it should be. */
-    l->damaged = l->damaged ||
-            (item->event != PDK_WALK_SAME &&
-                    !(item->event == PDK_WALK_WARN &&
-                            item->kind == PDK_CAPTURE_EMPTY_DIR));
+    l->damaged = l->damaged || (item->event != PDK_WALK_SAME && !is_submodule(l, item));
     return 0;
+}
+
+/* The layer for git holds our index and nothing else. */
+static bool is_git_layer_sound(const struct pdk_template *t)
+{
+    PDK_AUTO_FREE char *path = pdk_path_join(t->git_layer, ".git");
+    PDK_AUTO_DIR DIR *dir = path ? opendir(path) : NULL;
+    const struct dirent *entry;
+    struct stat ours, gits;
+    bool alone = true;
+
+    if (!dir || stat(t->index, &ours) < 0 ||
+            fstatat(dirfd(dir), "index", &gits, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    while ((entry = readdir(dir)))
+        alone = alone &&
+                (strcmp(entry->d_name, "index") == 0 || strcmp(entry->d_name, ".") == 0 ||
+                        strcmp(entry->d_name, "..") == 0);
+    return alone && ours.st_dev == gits.st_dev && ours.st_ino == gits.st_ino;
+}
+
+/* The walk passes by what is called .git; under an overlay it would be the sandbox's. */
+static bool has_dotgit(int root)
+{
+    struct stat st;
+
+    return fstatat(root, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 static bool is_sound(const struct pdk_template *t, const struct pdk_repo *repo)
 {
     PDK_AUTO_INDEX struct pdk_index index = { 0 };
     PDK_AUTO_FD int root = open(t->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct looking looking = { 0, false };
+    struct looking looking = { .index = &index };
     struct pdk_walk_spec walk = { .repo = repo,
         .root_fd = root,
         .upper_fd = -1,
@@ -148,7 +183,8 @@ static bool is_sound(const struct pdk_template *t, const struct pdk_repo *repo)
         .user = &looking };
     struct pdk_err err = PDK_ERR_INIT;
 
-    if (root < 0 || pdk_index_read(t->index, &index, &err) < 0 ||
+    if (root < 0 || has_dotgit(root) || !is_git_layer_sound(t) ||
+            pdk_index_read(t->index, &index, &err) < 0 ||
             !pdk_oid_equal(&index.tree, &t->tree) || pdk_walk(&walk, &err) < 0)
         return false;
     return !looking.damaged && walk.ignored_files == 0 && looking.same == index.len;
