@@ -27,7 +27,7 @@
 #include "trees/repo.h"
 #include "trees/vault.h"
 
-enum { THREAD_SHARE = 128, BLOB_MAX = 0x7fffffff };
+enum { THREAD_SHARE = 128, BLOB_MAX = 0x7fffffff, GITLINK = 0160000 };
 
 struct checkout {
     const struct pdk_checkout_spec *spec;
@@ -158,7 +158,7 @@ static int make_directories(const struct checkout *c, struct pdk_err *err)
 
         if (make_parents(c, before, e->path, err) < 0)
             return err->code;
-        if (S_ISDIR(e->mode) || (e->mode & S_IFMT) == 0160000)
+        if (S_ISDIR(e->mode) || (e->mode & S_IFMT) == GITLINK)
             if (make_directory(c, e->path, err) < 0)
                 return err->code;
         before = e->path;
@@ -346,15 +346,17 @@ int pdk_checkout(struct pdk_vault *vault, const struct pdk_checkout_spec *spec,
 
 /* ---- from one tree to another */
 
-/* The file goes, and the directories that it leaves empty. */
-static int remove_path(const struct checkout *c, const char *path, struct pdk_err *err)
+/* The file (or the empty directory of a submodule) goes, and the directories that it leaves empty. */
+static int remove_path(
+        const struct checkout *c, const char *path, uint32_t mode, struct pdk_err *err)
 {
+    int how = (mode & S_IFMT) == GITLINK ? AT_REMOVEDIR : 0;
     PDK_AUTO_FREE char *dir = strdup(path);
     char *slash;
 
     if (!dir)
         return pdk_fail_nomem(err);
-    if (unlinkat(c->root_fd, path, 0) < 0 && errno != ENOENT)
+    if (unlinkat(c->root_fd, path, how) < 0 && errno != ENOENT)
         return pdk_fail(err, PDK_EIO, errno, "cannot remove '%s'", path);
     while ((slash = strrchr(dir, '/'))) {
         *slash = '\0';
@@ -370,8 +372,7 @@ static int plan_change(
     if (!pdk_path_is_safe(change->path, strlen(change->path)))
         return pdk_fail(err, PDK_EINVAL, 0,
                 "the tree holds the path '%.200s', which is not safe", change->path);
-    if (change->old_mode != 0 && (change->old_mode & S_IFMT) != 0160000 &&
-            remove_path(c, change->path, err) < 0)
+    if (change->old_mode != 0 && remove_path(c, change->path, change->old_mode, err) < 0)
         return err->code;
     if (change->new_mode == 0)
         return 0;
