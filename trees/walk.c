@@ -234,6 +234,9 @@ static int visit_directory(struct walker *w, const char *path, const struct stat
 
     if (entry && entry->mode == GITLINK)
         return visit_gitlink(w, path, st, err);
+    /* It stands where a file was: in an upper layer nothing else tells that. */
+    if (entry && (how & WALK_UPPER) && tell_gone(w, path, err) < 0)
+        return err->code;
     if (ignored && !pdk_index_has_below(w->spec->index, path)) {
         w->spec->ignored_files++;
         return 0;
@@ -249,15 +252,16 @@ static int visit_directory(struct walker *w, const char *path, const struct stat
 }
 
 /*
- * No directory, in the upper layer: a whiteout, or a file that stands in the place of what the lower
- * layer has. Its stat data are those that the mount shows.
+ * No directory, in the upper layer: a whiteout, a special file, or a file, each in the place of what
+ * the lower layer has. Its stat data are those that the mount shows.
  */
 static int visit_upper(struct walker *w, const char *path, const struct name *name,
         struct stat *st, struct pdk_err *err)
 {
     bool whiteout = S_ISCHR(name->st.st_mode) && name->st.st_rdev == 0;
+    bool file = S_ISREG(name->st.st_mode) || S_ISLNK(name->st.st_mode);
 
-    if ((whiteout || pdk_index_has_below(w->spec->index, path)) &&
+    if ((!file || pdk_index_has_below(w->spec->index, path)) &&
             tell_gone(w, path, err) < 0)
         return err->code;
     if (whiteout || fstatat(w->spec->root_fd, path, st, AT_SYMLINK_NOFOLLOW) == 0)
