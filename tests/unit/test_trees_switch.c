@@ -64,7 +64,8 @@ static int try_switch(const struct pdk_oid *to, struct pdk_err *err)
     return rc;
 }
 
-static void expect_same_index(const char *path, const char *fresh_path)
+/* git's copy does not name its tree. */
+static void expect_same_index(const char *path, const char *fresh_path, bool is_gits)
 {
     PDK_AUTO_INDEX struct pdk_index ours = { 0 };
     PDK_AUTO_INDEX struct pdk_index fresh = { 0 };
@@ -72,7 +73,7 @@ static void expect_same_index(const char *path, const char *fresh_path)
 
     ck_assert_msg(pdk_index_read(path, &ours, &err) == 0, "%s", err.msg);
     ck_assert_msg(pdk_index_read(fresh_path, &fresh, &err) == 0, "%s", err.msg);
-    ck_assert_str_eq(ours.tree.hex, fresh.tree.hex);
+    ck_assert_str_eq(ours.tree.hex, is_gits ? "" : fresh.tree.hex);
     ck_assert_uint_eq(ours.len, fresh.len);
     for (size_t i = 0; i < ours.len; i++) {
         const struct pdk_index_entry *a = &ours.entries[i], *b = &fresh.entries[i];
@@ -106,8 +107,8 @@ static void expect_like_fresh(const char *what)
             "list() { cd \"$1\" && find . -mindepth 1 -printf '%%P %%y %%m %%l\\n' | sort; }; "
             "(list copy) > a; (list fresh) > b; diff a b; diff -r --no-dereference copy fresh; true");
     ck_assert_msg(differ[0] == '\0', "%s\nafter: %s", differ, what);
-    expect_same_index(t.index, index);
-    expect_same_index(git_index, index);
+    expect_same_index(t.index, index, false);
+    expect_same_index(git_index, index, true);
 }
 
 static void expect_switch(const char *script)

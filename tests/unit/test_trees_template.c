@@ -163,13 +163,13 @@ static void expect_like_git(const char *root)
 }
 
 /* Each entry's stat data is that of its file, so that nothing has to be read again. */
-static void expect_clean(const char *path, const char *root)
+static void expect_clean(const char *path, const char *root, const char *tree)
 {
     PDK_AUTO_INDEX struct pdk_index index = { 0 };
     struct pdk_err err = PDK_ERR_INIT;
 
     ck_assert_msg(pdk_index_read(path, &index, &err) == 0, "%s", err.msg);
-    ck_assert_str_eq(index.tree.hex, base.tree.hex);
+    ck_assert_str_eq(index.tree.hex, tree);
     for (size_t i = 0; i < index.len; i++) {
         PDK_AUTO_FREE char *file = pdk_strf("%s/%s", root, index.entries[i].path);
         struct stat st;
@@ -184,8 +184,8 @@ static void expect_whole(const struct pdk_template *one)
     PDK_AUTO_FREE char *layer = pdk_strf("%s/.git/index", pdk_template_git_layer(one));
 
     expect_like_git(pdk_template_root(one));
-    expect_clean(pdk_template_index(one), pdk_template_root(one));
-    expect_clean(layer, pdk_template_root(one));
+    expect_clean(pdk_template_index(one), pdk_template_root(one), base.tree.hex);
+    expect_clean(layer, pdk_template_root(one), base.tree.hex);
 }
 
 static int count_temps(void)
@@ -505,8 +505,8 @@ START_TEST(a_copy_is_what_git_would_write)
     ck_assert_msg(rc == 0, "%s", err.msg);
     free(pdk_test_sh(t.copy, "find . -type d -exec chmod 755 {} +")); /* git's umask */
     expect_like_git(t.copy);
-    expect_clean(t.index, t.copy);
-    expect_clean(git_index, t.copy);
+    expect_clean(t.index, t.copy, base.tree.hex);
+    expect_clean(git_index, t.copy, ""); /* git's does not name its tree */
     free(pdk_test_sh(pdk_test_dir(),
             "stamps() { cd \"$1\" && find . -name .git -prune -o ! -type d -printf '%%P %%T@\\n' | sort; }; "
             "(stamps '%s') > a; (stamps '%s') > b; diff a b >&2",
