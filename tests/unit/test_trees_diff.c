@@ -33,13 +33,13 @@ static void scramble(const char *path, unsigned int *seed)
         const char *make = makes[(size_t)rand_r(seed) % 8];
         PDK_AUTO_BUF struct pdk_buf command = PDK_BUF_INIT;
 
-        for (; *make; make++) {
-            if (make[0] == '%' && make[1] == 's')
-                pdk_buf_adds(&command, names[i]), make++;
-            else if (make[0] == '%' && make[1] == 'd')
-                pdk_buf_addf(&command, "%d", rand_r(seed) % 8), make++;
-            else
+        for (; *make; make += *make == '%' ? 2 : 1) {
+            if (*make != '%')
                 pdk_buf_addc(&command, *make);
+            else if (make[1] == 's')
+                pdk_buf_adds(&command, names[i]);
+            else
+                pdk_buf_addf(&command, "%d", rand_r(seed) % 8);
         }
         free(pdk_test_sh(path, "%s; %s", clear, pdk_buf_str(&command)));
     }
