@@ -11,12 +11,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *text = (const char *)data;
     const char *newline = size > 0 ? memchr(text, '\n', size) : NULL;
-    PDK_AUTO_FREE char *path = newline ? strndup(text, (size_t)(newline - text)) : NULL;
+    size_t path_len = newline ? (size_t)(newline - text) : 0;
+    PDK_AUTO_FREE char *path = calloc(1, path_len + 1); /* strict strndup() wants a NUL */
     PDK_AUTO_IGNORE struct pdk_ignore *ignore = NULL;
     struct pdk_err err = PDK_ERR_INIT;
 
-    if (!path)
+    if (!path || !newline)
         return 0;
+    memcpy(path, text, path_len);
     newline++;
     if (pdk_ignore_parse(newline, size - (size_t)(newline - text), "", &ignore, &err) < 0)
         abort();
