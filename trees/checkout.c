@@ -4,6 +4,7 @@
  */
 #include "trees/checkout.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <git2.h>
@@ -407,6 +408,7 @@ static int merge_indexes(const struct pdk_index *old, const struct pdk_diff *dif
         }
         if (a && (!b || strcmp(a->path, b->path) < 0))
             next = a;
+        assert(next); /* one of the two is left */
         if (pdk_index_add(out, next->path, next->mode, &next->oid, err) < 0)
             return err->code;
         out->entries[out->len - 1].stat = next->stat;

@@ -10,7 +10,7 @@
 #include "tests/support/trees.h"
 #include "trees/repo.h"
 
-enum { ROUNDS = 100, EDITS = 12 };
+enum { ROUNDS = 40, EDITS = 12 };
 
 static size_t pick(unsigned int *seed, size_t n)
 {
