@@ -275,8 +275,17 @@ static int set_excludes(struct pdk_repo *repo, const char *value, struct pdk_err
     return repo->excludes_file ? 0 : pdk_fail_nomem(err);
 }
 
-static int take_config(
-        struct pdk_repo *repo, const char *key, const char *value, struct pdk_err *err)
+/*
+ * What hides files is the repository's to say, not somebody's global habit: a mission's new file must
+ * not be lost by a rule that the repository does not have.
+ */
+static bool is_of_the_repository(const char *scope)
+{
+    return strcmp(scope, "local") == 0 || strcmp(scope, "worktree") == 0;
+}
+
+static int take_config(struct pdk_repo *repo, const char *scope, const char *key,
+        const char *value, struct pdk_err *err)
 {
     if (strcmp(key, "user.name") == 0)
         return set_text(&repo->user_name, value, err);
@@ -286,21 +295,21 @@ static int take_config(
         return set_text(&repo->autocrlf, value, err);
     if (strcmp(key, "core.eol") == 0)
         return set_text(&repo->eol, value, err);
-    if (strcmp(key, "core.excludesfile") == 0)
+    if (strcmp(key, "core.excludesfile") == 0 && is_of_the_repository(scope))
         return set_excludes(repo, value, err);
     if (strcmp(key, "core.filemode") == 0)
         repo->file_mode = strcmp(value, "false") != 0;
     return 0;
 }
 
-/* "key\nvalue\0" after one another; later ones win, as in git. */
+/* "scope\0key\nvalue\0" after one another; later ones win, as in git. */
 static int read_config(struct pdk_repo *repo, struct pdk_err *err)
 {
-    static const char *const args[] = { "config", "-z", "--get-regexp",
+    static const char *const args[] = { "config", "-z", "--show-scope", "--get-regexp",
         "^(user\\.(name|email)|core\\.(autocrlf|eol|excludesfile|filemode))$", NULL };
     PDK_AUTO_RUN_RESULT struct pdk_run_result result = { 0 };
     struct pdk_git_spec spec = { .dir = repo->root, .args = args };
-    const char *at, *end;
+    const char *at, *end, *scope;
 
     repo->file_mode = true;
     if (pdk_git_run(&spec, &result, err) < 0)
@@ -310,28 +319,17 @@ static int read_config(struct pdk_repo *repo, struct pdk_err *err)
     at = pdk_buf_str(&result.out);
     end = at + result.out.len;
     while (at < end) {
-        const char *newline = strchr(at, '\n');
-        PDK_AUTO_FREE char *key = newline ? strndup(at, (size_t)(newline - at)) : NULL;
+        const char *entry = at + strlen(at) + 1;
+        const char *newline = entry < end ? strchr(entry, '\n') : NULL;
+        PDK_AUTO_FREE char *key =
+                newline ? strndup(entry, (size_t)(newline - entry)) : NULL;
 
-        if (key && take_config(repo, key, newline + 1, err) < 0)
+        scope = at;
+        if (key && take_config(repo, scope, key, newline + 1, err) < 0)
             return err->code;
-        at += strlen(at) + 1;
+        at = entry < end ? entry + strlen(entry) + 1 : end;
     }
     return 0;
-}
-
-/* The default that git uses when nothing is configured. */
-static int default_excludes(struct pdk_repo *repo, struct pdk_err *err)
-{
-    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-
-    if (repo->excludes_file || (!home && !(config && config[0])))
-        return 0;
-    if (config && config[0])
-        repo->excludes_file = pdk_path_join(config, "git/ignore");
-    else
-        repo->excludes_file = pdk_path_join(home, ".config/git/ignore");
-    return repo->excludes_file ? 0 : pdk_fail_nomem(err);
 }
 
 static int check_head(struct pdk_repo *repo, struct pdk_err *err)
@@ -354,7 +352,7 @@ int pdk_repo_open(const char *dir, struct pdk_repo **out, struct pdk_err *err)
     if (!repo)
         return pdk_fail_nomem(err);
     if (find_paths(dir, repo, err) < 0 || read_config(repo, err) < 0 ||
-            default_excludes(repo, err) < 0 || check_head(repo, err) < 0)
+            check_head(repo, err) < 0)
         return err->code;
     *out = pdk_take_ptr(&repo);
     return 0;

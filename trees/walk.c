@@ -39,7 +39,8 @@ struct names {
 
 struct walker {
     struct pdk_walk_spec *spec;
-    struct rules info; /* the user's info/exclude, weaker than every .gitignore */
+    struct rules info;     /* the user's info/exclude, weaker than every .gitignore */
+    struct rules excludes; /* the repository's core.excludesFile, weakest */
 };
 
 /* How a directory is walked. */
@@ -374,10 +375,16 @@ static int walk_directory(struct walker *w, const char *path, const struct rules
 /* The repository's rules only: what somebody ignores everywhere (core.excludesFile) would hide work. */
 static int read_info_rules(struct walker *w, struct pdk_err *err)
 {
-    PDK_AUTO_FREE char *info = pdk_path_join(w->spec->repo->common_dir, "info/exclude");
+    const struct pdk_repo *repo = w->spec->repo;
+    PDK_AUTO_FREE char *info = pdk_path_join(repo->common_dir, "info/exclude");
 
     if (!info)
         return pdk_fail_nomem(err);
+    w->info.up = &w->excludes;
+    if (repo->excludes_file &&
+            read_rules(open_rules(AT_FDCWD, repo->excludes_file, 0), "", &w->excludes.own,
+                    err) < 0)
+        return err->code;
     return read_rules(open_rules(AT_FDCWD, info, 0), "", &w->info.own, err);
 }
 
@@ -393,5 +400,6 @@ int pdk_walk(struct pdk_walk_spec *spec, struct pdk_err *err)
     if (rc == 0)
         rc = walk_directory(&w, "", &w.info, spec->upper_fd >= 0 ? WALK_UPPER : 0, err);
     pdk_ignore_free(w.info.own);
+    pdk_ignore_free(w.excludes.own);
     return rc;
 }
