@@ -25,10 +25,10 @@ struct pdk_repo {
     char *common_dir;             /* absolute; shared by worktrees */
     char *objects;                /* absolute; the object directory */
     char *user_name, *user_email; /* NULL when not configured */
-    char *excludes_file;          /* core.excludesFile where the repository itself has it, absolute; NULL */
-    char *autocrlf, *eol;         /* core.autocrlf, core.eol as configured; NULL */
-    bool file_mode;               /* core.fileMode */
-    bool unborn;                  /* HEAD names no commit yet */
+    char *excludes_file; /* core.excludesFile where the repository itself has it, absolute; NULL */
+    char *autocrlf, *eol; /* core.autocrlf, core.eol as configured; NULL */
+    bool file_mode;       /* core.fileMode */
+    bool unborn;          /* HEAD names no commit yet */
 };
 
 void pdk_repo_free(struct pdk_repo *repo);
