@@ -144,8 +144,8 @@ static const char *const rows[] = {
     "rm -rf *",
     "rm d/x; mkdir d/x; printf in > d/x/in; rm -r d/e; ln -s x d/e",
     "printf n > d/e/f.y; printf n > d/e/f-y; rm d/e/f/y; printf n > 'd/e/f'",
-    "H=$(git rev-parse HEAD); git update-index --add --cacheinfo 160000,$H,sub; mkdir sub; git -C sub init -q; git -C sub "
-    "commit -q --allow-empty -m x",
+    ("H=$(git rev-parse HEAD); git update-index --add --cacheinfo 160000,$H,sub; mkdir sub; git -C sub init -q; git -C sub "
+     "commit -q --allow-empty -m x"),
 };
 
 START_TEST(each_row_is_as_a_fresh_checkout)
