@@ -1,4 +1,5 @@
 /* The resolved plan, as a file would say it: the table read backwards. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -60,6 +61,7 @@ static struct pdk_json *matrix_json(const struct pdk_plan_task *task)
 {
     struct pdk_json *map = pdk_json_object();
 
+    assert(task);
     for (size_t i = 0; i < task->axes_len; i++) /* pdk_json_ok() tells */
         (void)pdk_json_set(map, task->axes[i].key, list_json(&task->axes[i].values));
     return map;
@@ -99,6 +101,7 @@ static struct pdk_json *blocks_json(
 
 static struct pdk_json *exit_json(const struct pdk_expect *expect)
 {
+    assert(expect);
     return expect->has_exit ? pdk_json_int(expect->exit) : pdk_json_str("any");
 }
 

@@ -1,6 +1,7 @@
 /* `mission validate`, `mission show`, `schema`, and loading a plan for `run`. */
 #include "orchestrator/cli/plan.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,6 +189,7 @@ static int check_kind(const struct pdk_cli *cli, const struct pdk_args *args,
 {
     struct pdk_err err = PDK_ERR_INIT;
 
+    assert(plan);
     if (!args->row->group || strcmp(args->row->group, kind_name(plan->kind)) == 0)
         return 0;
     (void)pdk_fail(&err, PDK_EINVAL, 0, "'%s' is a %s", path, kind_name(plan->kind));
@@ -206,6 +208,7 @@ static int validate_one(struct pdk_cli *cli, const struct pdk_args *args,
         status = check_kind(cli, args, plan, path);
     if (status != 0)
         return status;
+    assert(plan); /* it was loaded */
     item = pdk_json_object();
     unbuilt = pdk_json_array();
     for (size_t i = 0; i < plan->unbuilt_len; i++) {
