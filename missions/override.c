@@ -43,7 +43,7 @@ static bool split(struct apply *a)
 
     if (strlen(a->given->key) >= sizeof(a->path))
         return false;
-    (void)strcpy(a->path, a->given->key);
+    memcpy(a->path, a->given->key, strlen(a->given->key) + 1);
     for (char *part = strtok_r(a->path, ".", &rest); part;
             part = strtok_r(NULL, ".", &rest)) {
         if (a->parts_len == PARTS_MAX)

@@ -122,8 +122,10 @@ static int word(
     return index;
 }
 
+/* It has the type of the table's functions. */
 static void set_fixed(struct pdk_fill *f, const struct pdk_key *key,
-        const struct pdk_node *node, char *base)
+        const struct pdk_node *node,
+        char *base) /* NOLINT(readability-non-const-parameter) */
 {
     (void)base;
     (void)word(f, key, node); /* it is only checked */

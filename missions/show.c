@@ -149,6 +149,7 @@ static struct pdk_json *single_json(const struct pdk_key *key, const char *base)
 {
     const void *at = base + key->at;
 
+    assert(at); /* base is a plan's part */
     switch ((int)key->type) {
     case PDK_KEY_FIXED:
         return pdk_json_str(key->words[0].text);
@@ -183,6 +184,7 @@ static struct pdk_json *many_json(
 {
     const void *at = base + key->at;
 
+    assert(at); /* base is a plan's part */
     switch ((int)key->type) {
     case PDK_KEY_COMMAND:
         return command_json(at);

@@ -107,7 +107,7 @@ static void rank(
 {
     const char *ignored;
 
-    for (size_t i = 1; i < n; i++)
+    for (size_t i = 1; i < n; i++) {
         for (size_t j = i;
                 j > 0 && compare(order, sorted[j], sorted[j - 1], &ignored) < 0; j--) {
             const struct pdk_select_candidate *other = sorted[j];
@@ -115,6 +115,7 @@ static void rank(
             sorted[j] = sorted[j - 1];
             sorted[j - 1] = other;
         }
+    }
 }
 
 void pdk_selection_fini(struct pdk_selection *selection)
@@ -137,8 +138,8 @@ int pdk_select(const struct pdk_strv *order_names,
         const struct pdk_select_candidate *candidates, size_t n,
         struct pdk_selection *out, struct pdk_err *err)
 {
-    PDK_AUTO_FREE const struct pdk_select_candidate **sorted =
-            calloc(n + 1, sizeof(*sorted));
+    PDK_AUTO_FREE const struct pdk_select_candidate **sorted = calloc(
+            n + 1, sizeof(*sorted)); /* NOLINT(bugprone-sizeof-expression): of pointers */
     PDK_AUTO_FREE int *ranking = calloc(n + 1, sizeof(*ranking));
     struct order order = { .len = 0 };
 

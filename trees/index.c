@@ -177,7 +177,7 @@ static void hex_of(const char *raw, struct pdk_oid *out)
         out->hex[2 * i] = digits[(unsigned char)raw[i] >> 4];
         out->hex[2 * i + 1] = digits[(unsigned char)raw[i] & 15];
     }
-    out->hex[2 * OID_LEN] = '\0';
+    out->hex[(size_t)2 * OID_LEN] = '\0';
 }
 
 static unsigned char digit_of(char c)

@@ -40,9 +40,12 @@ const char *pdk_args_get(
 
 bool pdk_args_has(const struct pdk_args *args, const char *name)
 {
-    for (size_t i = 0; i < args->given_len; i++)
-        if (strcmp(args->given[i].option->name, name) == 0)
+    for (size_t i = 0; i < args->given_len; i++) {
+        const struct pdk_option *option = args->given[i].option;
+
+        if (option && strcmp(option->name, name) == 0)
             return true;
+    }
     return false;
 }
 

@@ -95,7 +95,7 @@ static int make_candidates(struct run *run, struct pdk_err *err)
     c = run->candidates;
     if (!c)
         return pdk_fail_nomem(err);
-    for (size_t i = 0; i < plan->tasks_len; i++)
+    for (size_t i = 0; i < plan->tasks_len; i++) {
         for (size_t j = 0; j < plan->tasks[i].candidates_len; j++, c++) {
             c->run = run;
             c->task = &plan->tasks[i];
@@ -105,6 +105,7 @@ static int make_candidates(struct run *run, struct pdk_err *err)
             if (name_candidate(c, err) < 0)
                 return err->code;
         }
+    }
     return 0;
 }
 
