@@ -37,6 +37,7 @@ char *pdk_buf_room(struct pdk_buf *buf, size_t more)
         if (!grown)
             goto fail;
         buf->data = grown;
+        buf->data[buf->len] = '\0'; /* also when nothing follows */
         buf->cap = cap;
     }
     return buf->data + buf->len;
