@@ -36,9 +36,14 @@ lint: deps
 stats:
 	@tests/lint/stats
 
-asan asan-gcc tsan: deps-ci
+asan asan-gcc: deps-ci
 	@$(call configure,$@) && cmake --build --preset $@ -j $(JOBS)
 	@$(CTEST) --preset $@ -LE lint
+
+# What runs on threads is in the libraries: the whole programs are left to asan.
+tsan: deps-ci
+	@$(call configure,$@) && cmake --build --preset $@ -j $(JOBS)
+	@$(CTEST) --preset $@ -L 'unit|contract|fuzz'
 
 valgrind: deps-ci
 	@$(call configure,dev) && cmake --build --preset dev -j $(JOBS)
