@@ -2,10 +2,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -14,6 +12,7 @@
 #include "base/str.h"
 #include "promote/land.h"
 #include "promote/land_internal.h"
+#include "trees/beneath.h"
 #include "trees/repo.h"
 #include "trees/vault.h"
 
@@ -26,15 +25,7 @@ static const char bad_parent[] = "below a file or a link";
 
 int pdk_land_open_dir(const struct pdk_landing *l, const char *path, int flags)
 {
-    struct open_how how = { .flags = (__u64)(unsigned int)(flags | O_DIRECTORY |
-                                    O_CLOEXEC),
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-    long fd;
-
-    do {
-        fd = syscall(SYS_openat2, l->root_fd, path[0] ? path : ".", &how, sizeof(how));
-    } while (fd < 0 && (errno == EAGAIN || errno == EINTR));
-    return (int)fd;
+    return pdk_beneath_open(l->root_fd, path[0] ? path : ".", flags | O_DIRECTORY, 0);
 }
 
 const char *pdk_land_leaf(const char *path)

@@ -430,17 +430,6 @@ static int by_dirt_path(const void *a, const void *b)
             ((const struct pdk_dirt_entry *)b)->path);
 }
 
-static bool has_attributes(const struct pdk_index *index)
-{
-    for (size_t i = 0; i < index->len; i++) {
-        const char *slash = strrchr(index->entries[i].path, '/');
-
-        if (strcmp(slash ? slash + 1 : index->entries[i].path, ".gitattributes") == 0)
-            return true;
-    }
-    return false;
-}
-
 static int begin(struct taking *t, struct pdk_err *err)
 {
     if (pdk_index_read(t->spec->index, &t->before, err) < 0)
@@ -454,7 +443,8 @@ static int begin(struct taking *t, struct pdk_err *err)
         if (t->upper_fd < 0)
             return pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", t->spec->upper);
     }
-    if (!pdk_filter_needed(t->spec->repo, has_attributes(&t->before)))
+    if (!pdk_filter_needed(
+                t->spec->repo, pdk_index_has_name(&t->before, ".gitattributes")))
         return 0;
     return pdk_filter_open(t->vault, t->spec->repo, &t->before.tree, &t->filter, err);
 }

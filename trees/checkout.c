@@ -381,14 +381,6 @@ static int plan_change(
             &c->index, change->path, change->new_mode, &change->new_oid, err);
 }
 
-static bool has_attributes(const struct pdk_index *index)
-{
-    for (size_t i = 0; i < index->len; i++)
-        if (strcmp(pdk_path_basename(index->entries[i].path), ".gitattributes") == 0)
-            return true;
-    return false;
-}
-
 /* The index of what is there now: the old one's entries, but for the changes, and the new ones. */
 static int merge_indexes(const struct pdk_index *old, const struct pdk_diff *diff,
         const struct pdk_index *fresh, struct pdk_index *out, struct pdk_err *err)
@@ -448,7 +440,8 @@ int pdk_checkout_switch(struct pdk_vault *vault, const struct pdk_checkout_spec 
         rc = pdk_index_read(spec->index, &old, err);
     if (rc == 0)
         rc = pdk_diff_trees(vault, from, &spec->tree, 0, &diff, err);
-    c.filtered = pdk_filter_needed(spec->repo, has_attributes(&old));
+    c.filtered =
+            pdk_filter_needed(spec->repo, pdk_index_has_name(&old, ".gitattributes"));
     if (rc == 0)
         rc = switch_files(&c, &diff, err);
     if (rc == 0)

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/fs.h"
 #include "base/id.h"
+#include "base/path.h"
 #include "base/str.h"
 
 enum {
@@ -123,6 +124,14 @@ struct pdk_index_entry *pdk_index_below(
     while (at + *n < index->len && pdk_starts_with(index->entries[at + *n].path, prefix))
         ++*n;
     return index->entries ? &index->entries[at] : NULL;
+}
+
+bool pdk_index_has_name(const struct pdk_index *index, const char *name)
+{
+    for (size_t i = 0; i < index->len; i++)
+        if (strcmp(pdk_path_basename(index->entries[i].path), name) == 0)
+            return true;
+    return false;
 }
 
 bool pdk_index_has_below(const struct pdk_index *index, const char *dir)

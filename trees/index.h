@@ -49,6 +49,8 @@ struct pdk_index_entry *pdk_index_find(const struct pdk_index *index, const char
 /* The entries below the directory ("": all), n of them; they stand together. */
 struct pdk_index_entry *pdk_index_below(
         const struct pdk_index *index, const char *dir, size_t *n);
+/* Has any directory an entry of this name? */
+bool pdk_index_has_name(const struct pdk_index *index, const char *name);
 /* Is there an entry below the directory? */
 bool pdk_index_has_below(const struct pdk_index *index, const char *dir);
 /*

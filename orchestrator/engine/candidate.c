@@ -66,13 +66,7 @@ static void set_state(struct candidate *c, enum pdk_candidate_state to)
 static void fail_attempt(
         struct candidate *c, enum pdk_reason reason, const char *detail, bool retriable)
 {
-    struct pdk_json *body = pdk_json_object();
-
-    if (c->canceled)
-        reason = PDK_REASON_CANCELED;
-    (void)pdk_json_set_str(body, "reason", pdk_reason_name(reason));
-    (void)pdk_json_set_bytes(body, "detail", detail, strlen(detail));
-    pdk_record(c->run, PDK_EVENT_ATTEMPT_FAILED, c, body);
+    pdk_record_attempt_failed(c, reason, detail);
     c->retriable = c->failed ? c->retriable && retriable : retriable;
     c->failed = true;
 }

@@ -50,17 +50,9 @@ void pdk_start_command(struct candidate *c, struct pdk_session *session,
 void pdk_record_command_end(struct candidate *c, const char *stage,
         const struct pdk_exec_result *result, const struct pdk_err *why)
 {
-    PDK_AUTO_JSON struct pdk_json *parsed = NULL;
-    struct pdk_json *body;
-    struct pdk_err err = PDK_ERR_INIT;
+    struct pdk_json *body = pdk_record_result(result);
 
-    if (result && pdk_exec_result_to_json(result, &parsed, &err) == 0)
-        body = pdk_take_ptr(&parsed);
-    else
-        body = pdk_json_object();
-    if (result)
-        (void)pdk_json_set_int(body, "leaked", result->leaked);
-    else
+    if (!result)
         (void)pdk_json_set_bytes(body, "error", why->msg, strlen(why->msg));
     (void)pdk_json_set_str(body, "stage", stage);
     pdk_record(c->run, PDK_EVENT_COMMAND_ENDED, c, body);

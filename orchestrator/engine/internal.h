@@ -111,6 +111,11 @@ void pdk_record_intent(struct candidate *c, const char *id, const char *dir,
 void pdk_record_made(struct candidate *c, struct pdk_session *session);
 /* The end of a session's sandbox: released, or what was left behind. */
 void pdk_record_released(struct candidate *c, const char *id, const struct pdk_err *why);
+/* The attempt cannot be judged by its checks alone; of a canceled one that is the reason. */
+void pdk_record_attempt_failed(
+        const struct candidate *c, enum pdk_reason reason, const char *detail);
+/* A body that begins with all that is known of how a command ended; result may be NULL. */
+struct pdk_json *pdk_record_result(const struct pdk_exec_result *result);
 struct pdk_json *pdk_record_base(const struct pdk_base *base);
 
 /* ---- commands.c */

@@ -57,6 +57,30 @@ void pdk_record_warnings(struct candidate *c, const struct pdk_strv *warnings)
     }
 }
 
+void pdk_record_attempt_failed(
+        const struct candidate *c, enum pdk_reason reason, const char *detail)
+{
+    struct pdk_json *body = pdk_json_object();
+
+    if (c->canceled)
+        reason = PDK_REASON_CANCELED;
+    (void)pdk_json_set_str(body, "reason", pdk_reason_name(reason));
+    (void)pdk_json_set_bytes(body, "detail", detail, strlen(detail));
+    pdk_record(c->run, PDK_EVENT_ATTEMPT_FAILED, c, body);
+}
+
+struct pdk_json *pdk_record_result(const struct pdk_exec_result *result)
+{
+    struct pdk_json *body = NULL;
+    struct pdk_err err = PDK_ERR_INIT;
+
+    if (!result || pdk_exec_result_to_json(result, &body, &err) < 0)
+        body = pdk_json_object();
+    if (result)
+        (void)pdk_json_set_int(body, "leaked", result->leaked);
+    return body;
+}
+
 struct pdk_json *pdk_record_base(const struct pdk_base *base)
 {
     struct pdk_json *v = pdk_json_object();

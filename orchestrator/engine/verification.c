@@ -31,13 +31,7 @@ static void next_check(struct verification *v);
 
 static void fail(struct verification *v, enum pdk_reason reason, const char *detail)
 {
-    struct pdk_json *body = pdk_json_object();
-
-    if (v->c->canceled)
-        reason = PDK_REASON_CANCELED;
-    (void)pdk_json_set_str(body, "reason", pdk_reason_name(reason));
-    (void)pdk_json_set_bytes(body, "detail", detail, strlen(detail));
-    pdk_record(v->c->run, PDK_EVENT_ATTEMPT_FAILED, v->c, body);
+    pdk_record_attempt_failed(v->c, reason, detail);
     v->lost = v->unsound = true;
 }
 
@@ -77,14 +71,8 @@ static void record_outcome(struct verification *v, const struct pdk_check *check
         const struct pdk_exec_result *result, const struct pdk_outcome *outcome)
 {
     const struct pdk_judgement *j = &outcome->judgement;
-    PDK_AUTO_JSON struct pdk_json *parsed = NULL;
-    struct pdk_err err = PDK_ERR_INIT;
-    struct pdk_json *body;
+    struct pdk_json *body = pdk_record_result(result);
 
-    if (result && pdk_exec_result_to_json(result, &parsed, &err) == 0)
-        body = pdk_take_ptr(&parsed);
-    else
-        body = pdk_json_object();
     (void)pdk_json_set_str(body, "name", check->name);
     (void)pdk_json_set_int(body, "index", (int64_t)v->check_at);
     (void)pdk_json_set_str(
@@ -93,8 +81,6 @@ static void record_outcome(struct verification *v, const struct pdk_check *check
     (void)pdk_json_set_str(body, "reason",
             j->reason == PDK_REASON_NONE ? NULL : pdk_reason_name(j->reason));
     (void)pdk_json_set_bytes(body, "detail", j->detail, strlen(j->detail));
-    if (result)
-        (void)pdk_json_set_int(body, "leaked", result->leaked);
     (void)pdk_json_append(v->outcomes, pdk_json_ref(body));
     pdk_record(v->c->run, PDK_EVENT_CHECK_ENDED, v->c, body);
 }
