@@ -12,6 +12,7 @@
 
 #include "base/auto.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "promote/land.h"
 #include "promote/land_internal.h"
@@ -369,8 +370,9 @@ static void undo_dir(struct pdk_landing *l, const struct pdk_land_step *step)
     if (step->deed == PDK_LAND_MADE_DIR)
         (void)unlinkat(parent, leaf,
                 AT_REMOVEDIR); /* stays when the user has put something there */
-    else if (mkdirat(parent, leaf, 0700) == 0)
-        (void)fchmodat(parent, leaf, step->mode, 0);
+    else if (mkdirat(parent, leaf, 0700) == 0 &&
+            fchmodat(parent, leaf, step->mode, 0) < 0)
+        pdk_log(PDK_LOG_WARN, "%s: put back without its mode", step->dir);
 }
 
 void pdk_land_undo(struct pdk_landing *l)
