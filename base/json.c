@@ -317,6 +317,10 @@ int pdk_json_parse(
     if (!v)
         return pdk_fail(err, PDK_EINVAL, 0, "JSON at line %d, column %d: %s", why.line,
                 why.column, why.text);
+    if (is_failed(v)) { /* else the sender could have it taken for lack of memory */
+        json_decref(v);
+        return pdk_fail(err, PDK_EINVAL, 0, "JSON with a key that is reserved");
+    }
     *out = out_of(v);
     return 0;
 }
