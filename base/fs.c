@@ -301,24 +301,32 @@ int pdk_fs_realpath(const char *path, char **out, struct pdk_err *err)
     return 0;
 }
 
-static int lock_file(
-        const char *path, short type, bool wait, int *out_fd, struct pdk_err *err)
+/* name: for messages. */
+static int lock_fd(int fd, const char *name, short type, bool wait, struct pdk_err *err)
 {
-    PDK_AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
     int rc;
 
-    if (fd < 0)
-        return pdk_fail(err, PDK_EIO, errno, "cannot open the lock '%s'", path);
     do
         rc = fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock);
     while (rc < 0 && errno == EINTR);
     if (rc < 0 && (errno == EAGAIN || errno == EACCES))
-        return pdk_fail(err, PDK_ECONFLICT, 0, "'%s' is locked by another process", path);
-    if (rc < 0)
-        return pdk_fail(err, PDK_EIO, errno, "cannot lock '%s'", path);
-    *out_fd = pdk_take_fd(&fd);
-    return 0;
+        return pdk_fail(err, PDK_ECONFLICT, 0, "'%s' is locked by another process", name);
+    return rc < 0 ? pdk_fail(err, PDK_EIO, errno, "cannot lock '%s'", name) : 0;
+}
+
+static int lock_file(
+        const char *path, short type, bool wait, int *out_fd, struct pdk_err *err)
+{
+    PDK_AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int rc;
+
+    if (fd < 0)
+        return pdk_fail(err, PDK_EIO, errno, "cannot open the lock '%s'", path);
+    rc = lock_fd(fd, path, type, wait, err);
+    if (rc == 0)
+        *out_fd = pdk_take_fd(&fd);
+    return rc;
 }
 
 int pdk_fs_lock(const char *path, bool wait, int *out_fd, struct pdk_err *err)
@@ -329,4 +337,23 @@ int pdk_fs_lock(const char *path, bool wait, int *out_fd, struct pdk_err *err)
 int pdk_fs_lock_shared(const char *path, bool wait, int *out_fd, struct pdk_err *err)
 {
     return lock_file(path, F_RDLCK, wait, out_fd, err);
+}
+
+void pdk_fs_unlock(int fd)
+{
+    struct flock lock = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
+
+    (void)fcntl(fd, F_OFD_SETLK, &lock); /* fails for no descriptor only */
+}
+
+int pdk_fs_relock(int fd, bool wait, struct pdk_err *err)
+{
+    struct stat st;
+    int rc = lock_fd(fd, "the lock file", F_WRLCK, wait, err);
+
+    if (rc == 0 && (fstat(fd, &st) < 0 || st.st_nlink == 0)) {
+        pdk_fs_unlock(fd);
+        rc = pdk_fail(err, PDK_ENOTFOUND, 0, "the lock file is gone");
+    }
+    return rc;
 }

@@ -44,5 +44,11 @@ int pdk_fs_realpath(const char *path, char **out, struct pdk_err *err);
 int pdk_fs_lock(const char *path, bool wait, int *out_fd, struct pdk_err *err);
 /* The same, shared with other shared holders. */
 int pdk_fs_lock_shared(const char *path, bool wait, int *out_fd, struct pdk_err *err);
+/*
+ * For a lock that is taken often: gives it up and takes it again without opening the file anew. Where
+ * the file was removed meanwhile, so that nobody else meets this lock, relock says PDK_ENOTFOUND.
+ */
+void pdk_fs_unlock(int fd);
+int pdk_fs_relock(int fd, bool wait, struct pdk_err *err);
 
 #endif

@@ -70,7 +70,7 @@ struct pdk_store {
     char *path;
     char *lock_path;
     char *made_path; /* exists once the database was made */
-    int lock_fd;     /* the write lock; -1: not held */
+    int lock_fd;     /* the write lock's file; -1: not opened yet */
     bool read_only;
     bool in_batch; /* between pdk_store_begin() and its end */
     bool poisoned; /* an append of the batch failed */

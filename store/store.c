@@ -15,6 +15,20 @@
 #include "store/db.h"
 #include "store/schema.h"
 
+/* The file stays open from the first time on. */
+static int try_lock(struct pdk_store *store, struct pdk_err *err)
+{
+    int rc = PDK_ENOTFOUND;
+
+    if (store->lock_fd >= 0)
+        rc = pdk_fs_relock(store->lock_fd, false, err);
+    if (rc != PDK_ENOTFOUND)
+        return rc;
+    pdk_cleanup_fd(&store->lock_fd);
+    store->lock_fd = -1;
+    return pdk_fs_lock(store->lock_path, false, &store->lock_fd, err);
+}
+
 /*
  * The write lock. Polled rather than waited for, so that a process that was stopped while it held
  * the lock ends in an error here and not in silence.
@@ -24,11 +38,11 @@ static int lock(struct pdk_store *store, struct pdk_err *err)
     const struct timespec pause = { .tv_nsec = 2000000 };
     int64_t deadline = pdk_clock_ms() + PDK_STORE_WAIT_MS;
     struct pdk_err ours = PDK_ERR_INIT;
-    int rc = pdk_fs_lock(store->lock_path, false, &store->lock_fd, &ours);
+    int rc = try_lock(store, &ours);
 
     while (rc == PDK_ECONFLICT && pdk_clock_ms() < deadline) {
         (void)nanosleep(&pause, NULL); /* shorter after a signal does no harm */
-        rc = pdk_fs_lock(store->lock_path, false, &store->lock_fd, &ours);
+        rc = try_lock(store, &ours);
     }
     if (rc == PDK_ECONFLICT)
         return pdk_fail(err, PDK_ETIMEDOUT, 0,
@@ -40,8 +54,8 @@ static int lock(struct pdk_store *store, struct pdk_err *err)
 
 static void unlock(struct pdk_store *store)
 {
-    pdk_cleanup_fd(&store->lock_fd);
-    store->lock_fd = -1;
+    if (store->lock_fd >= 0)
+        pdk_fs_unlock(store->lock_fd);
 }
 
 static bool is_empty_or_absent(const char *path)
@@ -135,7 +149,7 @@ void pdk_store_close(struct pdk_store *store)
     if (store->db && !store->read_only)
         (void)lock(store, NULL); /* without it SQLite's own locks must do */
     pdk_db_close(store);
-    unlock(store);
+    pdk_cleanup_fd(&store->lock_fd);
     free(store->path);
     free(store->lock_path);
     free(store->made_path);

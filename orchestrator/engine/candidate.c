@@ -138,6 +138,17 @@ static void candidate_on_open(const struct pdk_err *why, void *user)
     begin_setup(c);
 }
 
+/* Nothing is made that is not on record. */
+static void open_session(struct candidate *c)
+{
+    if (c->run->fatal.code == 0) {
+        pdk_session_open(c->session, candidate_on_open, c);
+        return;
+    }
+    fail_with(c, PDK_REASON_MATERIALIZE_FAILED, &c->run->fatal, false);
+    begin_close(c);
+}
+
 void pdk_candidate_start(struct candidate *c)
 {
     struct pdk_err err = PDK_ERR_INIT;
@@ -153,7 +164,7 @@ void pdk_candidate_start(struct candidate *c)
         judge(c);
         return;
     }
-    pdk_session_open(c->session, candidate_on_open, c);
+    pdk_record_then(c, open_session);
 }
 
 /* ---- setup and mission */
@@ -400,9 +411,15 @@ static void candidate_on_closed(const struct pdk_err *why, void *user)
     go_on(c);
 }
 
-static void begin_close(struct candidate *c)
+static void close_session(struct candidate *c)
 {
     pdk_session_close(c->session, may_keep(c), candidate_on_closed, c);
+}
+
+/* What came of it is on record before it goes. */
+static void begin_close(struct candidate *c)
+{
+    pdk_record_then(c, close_session);
 }
 
 /* ---- verdict */

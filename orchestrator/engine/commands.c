@@ -19,6 +19,21 @@ static void record_started(
     pdk_record(c->run, PDK_EVENT_COMMAND_STARTED, c, body);
 }
 
+/* An interruption that came meanwhile found no command to stop. */
+static void start_pending(struct candidate *c)
+{
+    struct pending_command now = c->command;
+
+    c->command = (struct pending_command){ .session = NULL };
+    if (c->run->fatal.code != 0)
+        now.handlers->on_end(NULL, &c->run->fatal, now.user);
+    else
+        pdk_session_exec(now.session, &now.request, now.handlers, now.user);
+    pdk_exec_request_fini(&now.request);
+    if (c->run->signals > 0 && c->run->fatal.code == 0)
+        pdk_session_stop(now.session, c->run->signals > 1);
+}
+
 void pdk_start_command(struct candidate *c, struct pdk_session *session,
         const struct pdk_command *command, const char *stage, const char *log,
         int64_t timeout_ms, const struct pdk_exec_handlers *handlers, void *user)
@@ -43,8 +58,8 @@ void pdk_start_command(struct candidate *c, struct pdk_session *session,
         pdk_strv_fini(&request.argv);
     request.log = strdup(log);
     record_started(c, stage, &request.argv);
-    pdk_session_exec(session, &request, handlers, user);
-    pdk_exec_request_fini(&request);
+    c->command = (struct pending_command){ session, request, handlers, user };
+    pdk_record_then(c, start_pending);
 }
 
 void pdk_record_command_end(struct candidate *c, const char *stage,

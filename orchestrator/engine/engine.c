@@ -22,6 +22,7 @@ struct watch {
     uv_loop_t loop;
     uv_signal_t on_int, on_term;
     uv_timer_t tick;
+    uv_prepare_t turn; /* before the loop waits again */
 };
 
 bool pdk_run_stopping(const struct run *run)
@@ -223,6 +224,7 @@ static int commit_plan(struct run *run, struct pdk_err *err)
     if (pdk_store_begin(run->spec->store, err) < 0)
         return err->code;
     record_plan(run);
+    pdk_record_flush(run);
     if (run->fatal.code != 0) {
         pdk_store_rollback(run->spec->store);
         *err = run->fatal;
@@ -325,6 +327,7 @@ static void stop_watching(struct run *run)
     uv_close((uv_handle_t *)&run->watch->on_int, NULL);
     uv_close((uv_handle_t *)&run->watch->on_term, NULL);
     uv_close((uv_handle_t *)&run->watch->tick, NULL);
+    uv_close((uv_handle_t *)&run->watch->turn, NULL);
 }
 
 void pdk_run_candidate_ended(struct run *run, struct candidate *c)
@@ -360,12 +363,20 @@ static void run_on_tick(uv_timer_t *timer)
     run->spec->listener.on_tick(pdk_clock_ms(), run->spec->listener.user);
 }
 
+static void run_on_turn(uv_prepare_t *turn)
+{
+    pdk_record_flush(turn->data);
+}
+
 static void watch(struct run *run)
 {
     /* None of these can fail on a fresh loop with valid signals. */
     (void)uv_signal_init(run->loop, &run->watch->on_int);
     (void)uv_signal_init(run->loop, &run->watch->on_term);
     (void)uv_timer_init(run->loop, &run->watch->tick);
+    (void)uv_prepare_init(run->loop, &run->watch->turn);
+    run->watch->turn.data = run;
+    (void)uv_prepare_start(&run->watch->turn, run_on_turn);
     run->watch->on_int.data = run->watch->on_term.data = run->watch->tick.data = run;
     (void)uv_signal_start(&run->watch->on_int, run_on_signal, SIGINT);
     (void)uv_signal_start(&run->watch->on_term, run_on_signal, SIGTERM);
@@ -446,6 +457,7 @@ static void run_fini(struct run *run)
         free(gone);
     }
     pdk_template_close(run->template);
+    pdk_record_fini(run);
     pdk_sched_free(run->sched);
     pdk_fold_free(run->fold);
     pdk_vault_close(run->vault);
@@ -477,6 +489,7 @@ static void carry_out(struct run *run, struct pdk_engine_result *out)
     judge_skipped(run);
     release_kept(run);
     record_end(run, out);
+    pdk_record_flush(run);
 }
 
 int pdk_engine_run(const struct pdk_engine_spec *spec, struct pdk_engine_result *out,

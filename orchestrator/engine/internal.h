@@ -2,7 +2,7 @@
  * What the files of the engine share: the run and its candidates. Loop thread only.
  *
  * engine.c owns the run and starts candidates; candidate.c moves one through its life;
- * verification.c runs checks on a tree; record.c is the one door to the event log.
+ * verification.c runs checks on a tree; record.c is the one door to the event log, where acts wait too.
  */
 #ifndef PDK_ORCHESTRATOR_ENGINE_INTERNAL_H
 #define PDK_ORCHESTRATOR_ENGINE_INTERNAL_H
@@ -24,6 +24,14 @@ struct run;
 struct uv_loop_s;
 struct verification;
 struct watch; /* signals and the tick: engine.c */
+
+/* A command that starts once its record is durable. */
+struct pending_command {
+    struct pdk_session *session;
+    struct pdk_exec_request request;
+    const struct pdk_exec_handlers *handlers;
+    void *user;
+};
 
 /* One candidate. Fields of an attempt are reset when another one starts. */
 struct candidate {
@@ -54,6 +62,9 @@ struct candidate {
             kept; /* a working copy that outlives the attempt; id NULL: none */
     struct verification *verification;
     struct candidate *next_waiting; /* for the same tree's verification */
+    struct pending_command command;
+    void (*act)(struct candidate *c); /* waits for what was recorded; NULL: none */
+    struct candidate *next_act;
     struct pdk_judgement judgement;
 };
 
@@ -75,12 +86,20 @@ struct task_run {
     int winner;
 };
 
+/* What was recorded and is not durable yet, and who waits for it. */
+struct journal {
+    struct pdk_event *events; /* bodies are owned */
+    size_t len, cap;
+    struct candidate *first_act, *last_act;
+};
+
 struct run {
     const struct pdk_engine_spec *spec;
     struct uv_loop_s *loop;
     struct watch *watch;
     struct pdk_sched *sched;
     struct pdk_fold *fold;
+    struct journal journal;
     struct pdk_vault *vault; /* of the loop thread */
     struct pdk_base base;
     struct pdk_oid start; /* the tree that candidates start from: base's or the seed */
@@ -98,8 +117,9 @@ struct run {
 /* ---- record.c */
 
 /*
- * Records one event and folds it; body is taken. A failure ends the run (run->fatal) and is not
- * returned: the caller goes on to release what it holds.
+ * Records one event and folds it; body is taken. It is durable after the next flush, together with
+ * all others of this turn of the loop. A failure ends the run (run->fatal) and is not returned: the
+ * caller goes on to release what it holds.
  */
 void pdk_record(struct run *run, enum pdk_event_type type, const struct candidate *c,
         struct pdk_json *body);
@@ -117,10 +137,21 @@ void pdk_record_attempt_failed(
 /* A body that begins with all that is known of how a command ended; result may be NULL. */
 struct pdk_json *pdk_record_result(const struct pdk_exec_result *result);
 struct pdk_json *pdk_record_base(const struct pdk_base *base);
+/*
+ * Whatever acts outside waits here until all that was recorded is durable: act comes from the flush.
+ * One act a candidate at a time. After a failure it comes as well, with run->fatal set.
+ */
+void pdk_record_then(struct candidate *c, void (*act)(struct candidate *c));
+/* At the end of a turn: one transaction, then the acts that wait. Nothing is left when it returns. */
+void pdk_record_flush(struct run *run);
+void pdk_record_fini(struct run *run);
 
 /* ---- commands.c */
 
-/* Starts a command of the candidate in a session: recorded, with its environment. */
+/*
+ * Starts a command of the candidate in a session: recorded, with its environment. The handlers stay
+ * borrowed until the end.
+ */
 void pdk_start_command(struct candidate *c, struct pdk_session *session,
         const struct pdk_command *command, const char *stage, const char *log,
         int64_t timeout_ms, const struct pdk_exec_handlers *handlers, void *user);

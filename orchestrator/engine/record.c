@@ -1,50 +1,158 @@
-/* The one door from the engine to the event log: append, fold, show. */
+/*
+ * The one door from the engine to the event log. Events are folded at once and collected; when the
+ * loop has nothing more to say they become durable together, and only then are they shown and do the
+ * acts begin that waited for them. A crash before leaves what was before those acts.
+ */
+#include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "orchestrator/engine/internal.h"
 #include "store/store.h"
 
-static void record_event(struct run *run, struct pdk_event *event)
+/* So many are written before the turn is over: what waits in memory stays small. */
+enum { COLLECTED_MAX = 256 };
+
+static void fail_record(struct run *run, struct pdk_err *err, enum pdk_event_type type)
 {
+    (void)pdk_wrap(err, "recording %s", pdk_event_name(type)); /* err is what counts */
+    run->fatal = *err;
+    pdk_sched_cancel(run->sched);
+}
+
+/* A slot at the end of the collected events; NULL when out of memory. */
+static struct pdk_event *add_event(struct journal *j)
+{
+    if (j->len == j->cap) {
+        size_t cap = j->cap ? j->cap * 2 : 32;
+        struct pdk_event *events = reallocarray(j->events, cap, sizeof(*events));
+
+        if (!events)
+            return NULL;
+        j->events = events;
+        j->cap = cap;
+    }
+    return &j->events[j->len];
+}
+
+static void forget_events(struct journal *j)
+{
+    for (size_t i = 0; i < j->len; i++)
+        pdk_json_free(j->events[i].body);
+    j->len = 0;
+}
+
+/* All that was collected, in one transaction; then it may be shown. */
+static void commit_events(struct run *run)
+{
+    struct journal *j = &run->journal;
+    const struct pdk_engine_listener *listener = &run->spec->listener;
+    PDK_AUTO_FREE int64_t *seqs = calloc(j->len + 1, sizeof(*seqs));
+    struct pdk_err err = PDK_ERR_INIT;
+
+    if (j->len == 0)
+        return;
+    if (!seqs)
+        (void)pdk_fail_nomem(&err);
+    else if (run->fatal.code == 0)
+        (void)pdk_store_append(run->spec->store, j->events, j->len, seqs, &err);
+    if (err.code != 0)
+        fail_record(run, &err, j->events[0].type);
+    for (size_t i = 0; run->fatal.code == 0 && listener->on_event && i < j->len; i++) {
+        j->events[i].seq = seqs[i];
+        listener->on_event(&j->events[i], listener->user);
+    }
+    forget_events(j);
+}
+
+static void record_event(struct run *run, struct pdk_event *event, struct pdk_json *body)
+{
+    PDK_AUTO_JSON struct pdk_json *owned = body;
+    struct pdk_event *slot = NULL;
     struct pdk_err err = PDK_ERR_INIT;
 
     event->run = run->spec->run;
+    event->ts_ms = pdk_clock_wall_ms();
+    event->body = body;
     if (run->fatal.code != 0)
         return;
-    if (pdk_json_ok(event->body, &err) < 0 ||
-            pdk_store_append(run->spec->store, event, 1, &event->seq, &err) < 0 ||
-            pdk_fold_event(run->fold, event, &err) < 0) {
-        (void)pdk_wrap(&err, "recording %s", pdk_event_name(event->type));
-        run->fatal = err;
-        pdk_sched_cancel(run->sched);
+    if (pdk_json_ok(body, &err) == 0 && pdk_fold_event(run->fold, event, &err) == 0) {
+        slot = add_event(&run->journal);
+        if (!slot)
+            (void)pdk_fail_nomem(&err);
+    }
+    if (!slot) {
+        fail_record(run, &err, event->type);
         return;
     }
-    if (run->spec->listener.on_event)
-        run->spec->listener.on_event(event, run->spec->listener.user);
+    *slot = *event;
+    slot->body = pdk_take_ptr(&owned);
+    run->journal.len++;
+    if (run->journal.len >= COLLECTED_MAX)
+        commit_events(run);
+}
+
+void pdk_record_then(struct candidate *c, void (*act)(struct candidate *c))
+{
+    struct journal *j = &c->run->journal;
+
+    assert(!c->act);
+    c->act = act;
+    c->next_act = NULL;
+    if (j->last_act)
+        j->last_act->next_act = c;
+    else
+        j->first_act = c;
+    j->last_act = c;
+}
+
+void pdk_record_flush(struct run *run)
+{
+    struct journal *j = &run->journal;
+
+    while (j->len > 0 || j->first_act) {
+        struct candidate *c = j->first_act;
+
+        commit_events(run);
+        j->first_act = j->last_act = NULL;
+        while (c) {
+            struct candidate *next = c->next_act;
+            void (*act)(struct candidate *) = c->act;
+
+            c->act = NULL;
+            act(c);
+            c = next;
+        }
+    }
+}
+
+void pdk_record_fini(struct run *run)
+{
+    forget_events(&run->journal);
+    free(run->journal.events);
 }
 
 void pdk_record(struct run *run, enum pdk_event_type type, const struct candidate *c,
         struct pdk_json *body)
 {
-    PDK_AUTO_JSON struct pdk_json *owned = body;
-    struct pdk_event event = { .type = type, .body = owned };
+    struct pdk_event event = { .type = type };
 
     if (c) {
         event.task = c->task->id;
         event.candidate = c->plan->index;
         event.attempt = c->attempt;
     }
-    record_event(run, &event);
+    record_event(run, &event, body);
 }
 
 void pdk_record_task(struct run *run, enum pdk_event_type type, const char *task,
         struct pdk_json *body)
 {
-    PDK_AUTO_JSON struct pdk_json *owned = body;
-    struct pdk_event event = { .type = type, .body = owned, .task = task };
+    struct pdk_event event = { .type = type, .task = task };
 
-    record_event(run, &event);
+    record_event(run, &event, body);
 }
 
 void pdk_record_warnings(struct candidate *c, const struct pdk_strv *warnings)

@@ -57,10 +57,17 @@ static void verification_on_closed(const struct pdk_err *why, void *user)
     finish(v);
 }
 
+static void close_session(struct candidate *c)
+{
+    struct verification *v = c->verification;
+
+    pdk_session_close(v->session, false, verification_on_closed, v);
+}
+
 static void end(struct verification *v)
 {
     if (v->own && v->session)
-        pdk_session_close(v->session, false, verification_on_closed, v);
+        pdk_record_then(v->c, close_session);
     else
         finish(v);
 }
@@ -236,6 +243,18 @@ static bool needs_sandbox(const struct candidate *c)
     return false;
 }
 
+static void open_session(struct candidate *c)
+{
+    struct verification *v = c->verification;
+
+    if (c->run->fatal.code == 0) {
+        pdk_session_open(v->session, verification_on_open, v);
+        return;
+    }
+    fail(v, PDK_REASON_MATERIALIZE_FAILED, c->run->fatal.msg);
+    end(v);
+}
+
 static int open_fresh(struct verification *v, struct pdk_err *err)
 {
     struct candidate *c = v->c;
@@ -246,7 +265,7 @@ static int open_fresh(struct verification *v, struct pdk_err *err)
     if (pdk_session_for(c, ".verify", &c->tree, "check", &v->session, err) < 0)
         return err->code;
     v->own = true;
-    pdk_session_open(v->session, verification_on_open, v);
+    pdk_record_then(c, open_session);
     return 0;
 }
 

@@ -102,6 +102,25 @@ START_TEST(locks_exclude_each_other)
 }
 END_TEST
 
+START_TEST(a_lock_is_given_up_and_taken_again_until_its_file_is_gone)
+{
+    PDK_AUTO_FREE char *file = pdk_test_path("lock");
+    PDK_AUTO_FD int ours = -1;
+    PDK_AUTO_FD int other = -1;
+
+    ck_assert_int_eq(pdk_fs_lock(file, false, &ours, NULL), 0);
+    pdk_fs_unlock(ours);
+    ck_assert_int_eq(pdk_fs_lock(file, false, &other, NULL), 0);
+    ck_assert_int_eq(pdk_fs_relock(ours, false, NULL), PDK_ECONFLICT);
+    pdk_fs_unlock(other);
+    ck_assert_int_eq(pdk_fs_relock(ours, false, NULL), 0);
+    ck_assert_int_eq(pdk_fs_relock(other, false, NULL), PDK_ECONFLICT);
+    pdk_fs_unlock(ours);
+    pdk_test_remove(file);
+    ck_assert_int_eq(pdk_fs_relock(ours, false, NULL), PDK_ENOTFOUND);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("base_fs");
@@ -114,6 +133,7 @@ int main(void)
     tcase_add_test(tc, files_are_written_whole);
     tcase_add_test(tc, directories_are_made_once);
     tcase_add_test(tc, locks_exclude_each_other);
+    tcase_add_test(tc, a_lock_is_given_up_and_taken_again_until_its_file_is_gone);
     suite_add_tcase(suite, tc);
     return pdk_test_main(suite);
 }
