@@ -1,10 +1,12 @@
 #include "store/state.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -260,5 +262,45 @@ int pdk_state_run_is_live(
     if (fd < 0 || fcntl(fd, F_OFD_GETLK, &lock) < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot ask for the lock '%s'", path);
     *out = lock.l_type != F_UNLCK;
+    return 0;
+}
+
+/* Whether one of the process's descriptors is open on the file. */
+static bool has_open(int64_t pid, const struct stat *file)
+{
+    char fds[64];
+    PDK_AUTO_DIR DIR *dir = NULL;
+    const struct dirent *entry;
+    struct stat st;
+
+    (void)snprintf(fds, sizeof(fds), "/proc/%lld/fd", (long long)pid);
+    dir = opendir(fds);
+    while (dir && (entry = readdir(dir)))
+        if (fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 &&
+                st.st_dev == file->st_dev && st.st_ino == file->st_ino)
+            return true;
+    return false;
+}
+
+int pdk_state_run_driver(const struct pdk_state *state, const char *run, int64_t pid,
+        int *out_pidfd, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *path = run_lock_path(state, run);
+    PDK_AUTO_FD int pidfd = -1;
+    struct stat lock;
+    bool live = false;
+
+    if (!path)
+        return pdk_fail_nomem(err);
+    /* first the handle, then the proof: what it holds now is what the handle means */
+    if (pid > 0)
+        pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+    if (pidfd < 0 || stat(path, &lock) < 0 || !has_open(pid, &lock))
+        return pdk_fail(err, PDK_ENOTFOUND, 0, "run %s: no process that drives it", run);
+    if (pdk_state_run_is_live(state, run, &live, err) < 0)
+        return err->code;
+    if (!live)
+        return pdk_fail(err, PDK_ENOTFOUND, 0, "run %s: nobody holds it", run);
+    *out_pidfd = pdk_take_fd(&pidfd);
     return 0;
 }

@@ -6,6 +6,7 @@
 #define PDK_STORE_STATE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct pdk_err;
 
@@ -51,5 +52,12 @@ int pdk_state_lock_run(
 /* Whether a process drives it now. */
 int pdk_state_run_is_live(
         const struct pdk_state *state, const char *run, bool *out, struct pdk_err *err);
+/*
+ * The process pid, as a descriptor owned by the caller, if it is the one that drives the run: it
+ * has the run's lock file open, and the lock is held. A number that somebody else's process has by
+ * now is not taken for it. PDK_ENOTFOUND where it is not, or its files cannot be seen.
+ */
+int pdk_state_run_driver(const struct pdk_state *state, const char *run, int64_t pid,
+        int *out_pidfd, struct pdk_err *err);
 
 #endif

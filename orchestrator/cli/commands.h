@@ -8,6 +8,10 @@ struct pdk_args;
 /* Each returns the process's exit status. */
 int pdk_command_run(
         struct pdk_cli *cli, const struct pdk_args *args); /* mission and fleet run */
+int pdk_command_cancel(
+        struct pdk_cli *cli, const struct pdk_args *args); /* mission and fleet cancel */
+int pdk_command_completion(struct pdk_cli *cli, const struct pdk_args *args);
+int pdk_command_init(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_validate(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_plan(
         struct pdk_cli *cli, const struct pdk_args *args); /* mission and fleet show */

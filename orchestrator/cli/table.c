@@ -87,7 +87,8 @@ static const struct pdk_option gc_options[] = {
 enum { MANY = 64 };
 
 static const struct pdk_command_row table[] = {
-    { NULL, "completion", "SHELL", "Completion for a shell", NO_OPTIONS, 1, 1, NULL },
+    { NULL, "completion", "SHELL", "Completion for bash, zsh or fish", NO_OPTIONS, 1, 1,
+            pdk_command_completion },
     { NULL, "diff", "RUN/CAND [RUN/CAND]", "What a candidate changed, or how two differ",
             OPTIONS(diff_options), 1, 2, pdk_command_diff },
     { NULL, "doctor", "", "What this host can do", NO_OPTIONS, 0, 0, pdk_command_doctor },
@@ -95,7 +96,8 @@ static const struct pdk_command_row table[] = {
             OPTIONS(follow_options), 1, 1, pdk_command_events },
     { NULL, "gc", "", "Remove what ended runs left behind", OPTIONS(gc_options), 0, 0,
             pdk_command_gc },
-    { NULL, "init", "", "Write a first mission file", NO_OPTIONS, 0, 0, NULL },
+    { NULL, "init", "[FILE]", "Write a first mission file", NO_OPTIONS, 0, 1,
+            pdk_command_init },
     { NULL, "logs", "RUN/CAND [STAGE]", "What the commands printed",
             OPTIONS(follow_options), 1, 2, pdk_command_logs },
     { NULL, "promote", "RUN[/CAND]", "Land a winner in your working tree",
@@ -111,7 +113,8 @@ static const struct pdk_command_row table[] = {
             pdk_command_show },
     { NULL, "undo", "[PROMOTION]", "Take a promotion back", NO_OPTIONS, 0, 1, NULL },
     { NULL, "verify", "RUN[/CAND]", "Check a stored tree again", NO_OPTIONS, 1, 1, NULL },
-    { "fleet", "cancel", "RUN", "End a fleet that is running", NO_OPTIONS, 1, 1, NULL },
+    { "fleet", "cancel", "RUN", "End a fleet that is running", NO_OPTIONS, 1, 1,
+            pdk_command_cancel },
     { "fleet", "resume", "RUN", "Go on with a fleet that was cut off", NO_OPTIONS, 1, 1,
             NULL },
     { "fleet", "run", "FILE", "Run a fleet of tasks", OPTIONS(run_options), 1, 1,
@@ -121,7 +124,7 @@ static const struct pdk_command_row table[] = {
     { "fleet", "validate", "FILE", "Check a fleet file", OPTIONS(plan_options), 1, MANY,
             pdk_command_validate },
     { "mission", "cancel", "RUN", "End a mission that is running", NO_OPTIONS, 1, 1,
-            NULL },
+            pdk_command_cancel },
     { "mission", "resume", "RUN", "Go on with a mission that was cut off", NO_OPTIONS, 1,
             1, NULL },
     { "mission", "run", "[FILE]", "Run a mission: the best of N tries",

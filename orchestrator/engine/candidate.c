@@ -527,7 +527,8 @@ static void begin_verify(struct candidate *c)
     }
 }
 
-static void judge(struct candidate *c)
+/* What the events amount to, and the end of its life. */
+static void record_judgement(struct candidate *c)
 {
     struct pdk_json *body = pdk_json_object();
     struct pdk_err err = PDK_ERR_INIT;
@@ -536,7 +537,6 @@ static void judge(struct candidate *c)
                 c->run->fold, c->task->id, c->plan->index, &c->judgement, &err) < 0)
         c->judgement =
                 (struct pdk_judgement){ PDK_VERDICT_ABSTAIN, PDK_REASON_NOT_JUDGED, "" };
-    c->ended_ms = pdk_clock_ms();
     set_state(c, PDK_CANDIDATE_JUDGED);
     (void)pdk_json_set_str(body, "verdict", pdk_verdict_name(c->judgement.verdict));
     (void)pdk_json_set_str(body, "reason",
@@ -548,7 +548,20 @@ static void judge(struct candidate *c)
     (void)pdk_json_set_int(body, "duration_ms", c->ended_ms - c->started_ms);
     pdk_record(c->run, PDK_EVENT_CANDIDATE_JUDGED, c, body);
     set_state(c, PDK_CANDIDATE_RELEASED);
+}
+
+static void judge(struct candidate *c)
+{
+    c->ended_ms = pdk_clock_ms();
+    record_judgement(c);
     pdk_run_candidate_ended(c->run, c);
+}
+
+void pdk_candidate_pass_over(
+        struct candidate *c, enum pdk_reason reason, const char *detail)
+{
+    fail_attempt(c, reason, detail, false);
+    record_judgement(c);
 }
 
 /* ---- interruption and the end */

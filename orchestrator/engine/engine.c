@@ -265,6 +265,16 @@ static int choose(struct run *run, size_t place, struct pdk_err *err)
     return 0;
 }
 
+/* The candidates of a task that have not started and will not. */
+static void pass_over_rest(
+        struct run *run, size_t place, enum pdk_reason reason, const char *detail)
+{
+    for (size_t i = 0; i < run->candidates_len; i++)
+        if (run->candidates[i].task_place == place &&
+                run->candidates[i].state == PDK_CANDIDATE_PLANNED)
+            pdk_candidate_pass_over(&run->candidates[i], reason, detail);
+}
+
 static void judge_task(struct run *run, size_t place)
 {
     const struct pdk_plan_task *plan = &run->spec->plan->tasks[place];
@@ -272,6 +282,7 @@ static void judge_task(struct run *run, size_t place)
     struct pdk_json *body = pdk_json_object();
     struct pdk_err err = PDK_ERR_INIT;
 
+    pass_over_rest(run, place, PDK_REASON_CANCELED, "not started");
     if (pdk_fold_task(run->fold, plan->id, &task->judgement, &err) < 0 ||
             choose(run, place, &err) < 0)
         run->fatal = err;
@@ -289,16 +300,17 @@ static void judge_skipped(struct run *run)
 {
     for (size_t i = 0; i < run->spec->plan->tasks_len; i++) {
         struct pdk_json *body;
+        enum pdk_reason reason;
         size_t by;
 
         if (pdk_sched_task_state(run->sched, i) != PDK_SCHED_SKIPPED)
             continue;
         by = pdk_sched_skipped_by(run->sched, i);
+        reason = by == (size_t)-1 ? PDK_REASON_CANCELED : PDK_REASON_SKIPPED;
+        pass_over_rest(run, i, reason, "not started");
         body = pdk_json_object();
         (void)pdk_json_set_str(body, "verdict", pdk_verdict_name(PDK_VERDICT_ABSTAIN));
-        (void)pdk_json_set_str(body, "reason",
-                pdk_reason_name(
-                        by == (size_t)-1 ? PDK_REASON_CANCELED : PDK_REASON_SKIPPED));
+        (void)pdk_json_set_str(body, "reason", pdk_reason_name(reason));
         if (by != (size_t)-1)
             (void)pdk_json_set_str(body, "skipped_by", run->spec->plan->tasks[by].id);
         pdk_record_task(run, PDK_EVENT_TASK_JUDGED, run->spec->plan->tasks[i].id, body);

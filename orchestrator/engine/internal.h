@@ -164,6 +164,9 @@ int pdk_session_for(struct candidate *c, const char *suffix, const struct pdk_oi
 
 void pdk_candidate_start(struct candidate *c);
 void pdk_candidate_interrupt(struct candidate *c, bool at_once);
+/* It will not start: judged at once, an abstain for the reason. */
+void pdk_candidate_pass_over(
+        struct candidate *c, enum pdk_reason reason, const char *detail);
 void pdk_candidate_show(struct candidate *c, const char *stage); /* tells the listener */
 void pdk_candidate_fini(struct candidate *c);
 

@@ -305,6 +305,29 @@ class Running(t.Case):
         self.assertLess(time.monotonic() - started, 30)
         self.assertEqual(self.processes_in(str(self.dir / "state")), [])
 
+    def test_cancel_from_elsewhere_is_an_interrupt(self):
+        ready = self.dir / "ready"
+        process = self.start("mission", "run", "--run-id", "cut", "-n", "2", "-j", "1", "--check", "true",
+                             "--cmd", "echo two > f; : > '%s'; sleep 99" % ready)
+        t.wait_for("the first candidate", ready.exists)
+        doc = self.paddock("--json", "mission", "cancel", "cu").json
+        self.assertEqual((doc["run"], doc["canceled"]), ("cut", True))
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.check_ended()
+        again = self.paddock("mission", "cancel", "cut", code=5)
+        self.assertIn(b"has ended already", again.err)
+
+    def test_cancel_signals_nobody_elses_process(self):
+        """A run cut off by a kill has no driver; its number may be anybody's by now."""
+        ready = self.dir / "ready"
+        process = self.start("mission", "run", "--run-id", "cut", "--cmd", ": > '%s'; sleep 99" % ready)
+        t.wait_for("the candidate", ready.exists)
+        process.kill()
+        process.communicate(timeout=60)
+        done = self.paddock("mission", "cancel", "cut", code=2)
+        self.assertIn(b"no process that drives it", done.err)
+
     # ---- listings
 
     def test_two_runs_at_once_keep_both(self):

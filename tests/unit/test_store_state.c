@@ -170,6 +170,28 @@ START_TEST(a_run_is_live_while_its_lock_is_held)
 }
 END_TEST
 
+START_TEST(the_driver_is_who_holds_the_lock_and_nobody_else)
+{
+    PDK_AUTO_FREE char *root = pdk_test_path("state");
+    PDK_AUTO_FREE char *common = pdk_test_path("repo/.git");
+    PDK_AUTO_STATE struct pdk_state s = { .root = NULL };
+    PDK_AUTO_FD int pidfd = -1;
+    int fd = -1;
+
+    pdk_test_mkdirs(common);
+    ck_assert_int_eq(pdk_state_open(root, common, NULL, &s, NULL), 0);
+    ck_assert_int_eq(
+            pdk_state_run_driver(&s, "r1", getpid(), &pidfd, NULL), PDK_ENOTFOUND);
+    ck_assert_int_eq(pdk_state_lock_run(&s, "r1", &fd, NULL), 0);
+    ck_assert_int_eq(
+            pdk_state_run_driver(&s, "r1", getppid(), &pidfd, NULL), PDK_ENOTFOUND);
+    ck_assert_int_eq(pdk_state_run_driver(&s, "r1", 0, &pidfd, NULL), PDK_ENOTFOUND);
+    ck_assert_int_eq(pdk_state_run_driver(&s, "r1", getpid(), &pidfd, NULL), 0);
+    ck_assert_int_ge(pidfd, 0);
+    ck_assert_int_eq(close(fd), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store state");
@@ -183,6 +205,7 @@ int main(void)
     tcase_add_test(tc, a_root_inside_the_tree_is_hidden_from_git);
     tcase_add_test(tc, a_missing_repository_is_an_error);
     tcase_add_test(tc, a_run_is_live_while_its_lock_is_held);
+    tcase_add_test(tc, the_driver_is_who_holds_the_lock_and_nobody_else);
     suite_add_tcase(suite, tc);
     return pdk_test_main(suite);
 }
