@@ -11,25 +11,28 @@
 #include "base/fs.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "trees/layer.h"
 #include "trees/repo.h"
 
 enum { MAX_COPIED = 16 << 20 };
 
-static int make_dirs(const char *path, struct pdk_err *err)
+static int add_dirs(struct pdk_layer *out, struct pdk_err *err)
 {
-    static const char *const dirs[] = { "", "/objects", "/objects/info", "/objects/pack",
-        "/refs", "/refs/heads", "/refs/tags", "/info" };
+    static const char *const dirs[] = { "objects", "objects/info", "objects/pack", "refs",
+        "refs/heads", "refs/tags", "info" };
 
-    for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
-        PDK_AUTO_FREE char *dir = pdk_strf("%s%s", path, dirs[i]);
-
-        if (!dir)
-            return pdk_fail_nomem(err);
-        if (mkdir(dir, 0755) < 0)
-            return pdk_fail(
-                    err, pdk_code_of_errno(errno), errno, "cannot make '%s'", dir);
-    }
+    for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
+        if (pdk_layer_add_dir(out, dirs[i], err) < 0)
+            return err->code;
     return 0;
+}
+
+static int add_text(struct pdk_layer *out, const char *name, const struct pdk_buf *text,
+        struct pdk_err *err)
+{
+    int rc = pdk_buf_ok(text, err);
+
+    return rc < 0 ? rc : pdk_layer_add_file(out, name, pdk_buf_str(text), text->len, err);
 }
 
 static void add_value(struct pdk_buf *out, const char *key, const char *value)
@@ -45,7 +48,8 @@ static void add_value(struct pdk_buf *out, const char *key, const char *value)
  * What a fresh repository says, and of the user's own settings a safe few: no filters, no hooks, no
  * remotes, no includes. A gc in the background would outlive the command that set it off.
  */
-static int put_config(const char *path, const struct pdk_repo *repo, struct pdk_err *err)
+static int add_config(
+        struct pdk_layer *out, const struct pdk_repo *repo, struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
 
@@ -60,13 +64,12 @@ static int put_config(const char *path, const struct pdk_repo *repo, struct pdk_
     add_value(&text, "name", repo->user_name);
     add_value(&text, "email", repo->user_email);
     pdk_buf_adds(&text, "[gc]\n\tautoDetach = false\n");
-    int rc = pdk_buf_ok(&text, err);
-    return rc < 0 ? rc : pdk_gitfile_put(path, "config", pdk_buf_str(&text), err);
+    return add_text(out, "config", &text, err);
 }
 
 /* A plain line where that will do, for readers other than git; quoted where the path needs it. */
-static int put_alternates(
-        const char *path, const struct pdk_repo *repo, struct pdk_err *err)
+static int add_alternates(
+        struct pdk_layer *out, const struct pdk_repo *repo, struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
 
@@ -75,44 +78,61 @@ static int put_alternates(
     else
         pdk_buf_adds(&text, repo->objects);
     pdk_buf_addc(&text, '\n');
-    int rc = pdk_buf_ok(&text, err);
-    return rc < 0
-            ? rc
-            : pdk_gitfile_put(path, "objects/info/alternates", pdk_buf_str(&text), err);
+    return add_text(out, "objects/info/alternates", &text, err);
 }
 
-/* Copies a file of the user's common directory where there is one. */
-static int copy_file(const char *path, const struct pdk_repo *repo, const char *name,
+/* A file of the user's common directory where there is one. */
+static int add_copy(struct pdk_layer *out, const struct pdk_repo *repo, const char *name,
         struct pdk_err *err)
 {
     PDK_AUTO_FREE char *from = pdk_path_join(repo->common_dir, name);
-    PDK_AUTO_FREE char *to = pdk_path_join(path, name);
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
     struct pdk_err why = PDK_ERR_INIT;
 
-    if (!from || !to)
+    if (!from)
         return pdk_fail_nomem(err);
     int rc = pdk_fs_read(from, MAX_COPIED, &text, &why);
     if (rc == PDK_ENOTFOUND)
         return 0;
     if (rc < 0)
         return pdk_fail(err, rc, why.os_errno, "cannot copy '%s'", from);
-    return pdk_fs_write(to, pdk_buf_str(&text), text.len, 0644, 0, err);
+    return add_text(out, name, &text, err);
+}
+
+int pdk_gitdir_describe(
+        const struct pdk_repo *repo, struct pdk_layer *out, struct pdk_err *err)
+{
+    int rc = add_dirs(out, err);
+
+    if (rc == 0)
+        rc = add_config(out, repo, err);
+    if (rc == 0)
+        rc = add_alternates(out, repo, err);
+    if (rc == 0)
+        rc = add_copy(out, repo, "info/exclude", err);
+    if (rc == 0)
+        rc = add_copy(out, repo, "shallow", err);
+    return rc;
+}
+
+int pdk_gitdir_describe_head(struct pdk_layer *out, const char *commit,
+        const char *branch, struct pdk_err *err)
+{
+    PDK_AUTO_BUF struct pdk_buf head = PDK_BUF_INIT;
+
+    pdk_gitfile_head(&head, commit, *commit || branch ? branch : "main");
+    return add_text(out, "HEAD", &head, err);
 }
 
 int pdk_gitdir_make(const char *path, const struct pdk_repo *repo, struct pdk_err *err)
 {
-    int rc = make_dirs(path, err);
+    PDK_AUTO_LAYER struct pdk_layer layer = PDK_LAYER_INIT;
 
-    if (rc == 0)
-        rc = put_config(path, repo, err);
-    if (rc == 0)
-        rc = put_alternates(path, repo, err);
-    if (rc == 0)
-        rc = copy_file(path, repo, "info/exclude", err);
-    if (rc == 0)
-        rc = copy_file(path, repo, "shallow", err);
-    return rc;
+    if (pdk_gitdir_describe(repo, &layer, err) < 0)
+        return err->code;
+    if (mkdir(path, 0755) < 0)
+        return pdk_fail(err, pdk_code_of_errno(errno), errno, "cannot make '%s'", path);
+    return pdk_layer_write(&layer, path, err);
 }
 
 /* The file of a branch that is "sandbox/<name>". */
@@ -134,13 +154,11 @@ static int put_branch(
 int pdk_gitdir_start(
         const char *path, const char *commit, const char *branch, struct pdk_err *err)
 {
-    PDK_AUTO_BUF struct pdk_buf head = PDK_BUF_INIT;
+    PDK_AUTO_LAYER struct pdk_layer head = PDK_LAYER_INIT;
 
-    if (!*commit && !branch)
-        branch = "main";
-    else if (*commit && branch && put_branch(path, commit, branch, err) < 0)
+    if (*commit && branch && put_branch(path, commit, branch, err) < 0)
         return pdk_wrap(err, "HEAD");
-    pdk_gitfile_head(&head, commit, branch);
-    int rc = pdk_buf_ok(&head, err);
-    return rc < 0 ? rc : pdk_gitfile_put(path, "HEAD", pdk_buf_str(&head), err);
+    if (pdk_gitdir_describe_head(&head, commit, branch, err) < 0)
+        return err->code;
+    return pdk_layer_write(&head, path, err);
 }

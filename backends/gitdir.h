@@ -3,9 +3,19 @@
 #define PDK_BACKENDS_GITDIR_H
 
 struct pdk_err;
+struct pdk_layer;
 struct pdk_oid;
 struct pdk_repo;
 struct pdk_sandbox;
+
+/*
+ * What pdk_gitdir_make() writes, added to out as plain data; and the HEAD of pdk_gitdir_start(), whose
+ * branch is none or named by nothing yet.
+ */
+int pdk_gitdir_describe(
+        const struct pdk_repo *repo, struct pdk_layer *out, struct pdk_err *err);
+int pdk_gitdir_describe_head(struct pdk_layer *out, const char *commit,
+        const char *branch, struct pdk_err *err);
 
 /*
  * Makes path with configuration, exclude rules, an empty object directory that leads to the user's

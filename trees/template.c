@@ -27,7 +27,6 @@ void pdk_template_close(struct pdk_template *t)
     free(t->path);
     free(t->root);
     free(t->index);
-    free(t->git_layer);
     free(t->lock_path);
     free(t);
 }
@@ -72,17 +71,11 @@ static struct pdk_template *new_template(
     t->path = pdk_path_join(dir, key);
     t->root = t->path ? pdk_path_join(t->path, "tree") : NULL;
     t->index = t->path ? pdk_path_join(t->path, "index") : NULL;
-    t->git_layer = t->path ? pdk_path_join(t->path, "git") : NULL;
     t->lock_path = t->path ? pdk_strf("%s.lock", t->path) : NULL;
-    if (t->root && t->index && t->git_layer && t->lock_path)
+    if (t->root && t->index && t->lock_path)
         return t;
     pdk_template_close(t);
     return NULL;
-}
-
-const char *pdk_template_git_layer(const struct pdk_template *t)
-{
-    return t->git_layer;
 }
 
 int pdk_template_use(const struct pdk_template *t, const char *user, struct pdk_err *err)
@@ -143,25 +136,6 @@ static int look_visit(const struct pdk_walk_item *item, void *user, struct pdk_e
     return 0;
 }
 
-/* The layer for git holds our index and nothing else. */
-static bool is_git_layer_sound(const struct pdk_template *t)
-{
-    PDK_AUTO_FREE char *path = pdk_path_join(t->git_layer, ".git");
-    PDK_AUTO_DIR DIR *dir = path ? opendir(path) : NULL;
-    const struct dirent *entry;
-    struct stat ours, gits;
-    bool alone = true;
-
-    if (!dir || stat(t->index, &ours) < 0 ||
-            fstatat(dirfd(dir), "index", &gits, AT_SYMLINK_NOFOLLOW) < 0)
-        return false;
-    while ((entry = readdir(dir)))
-        alone = alone &&
-                (strcmp(entry->d_name, "index") == 0 || strcmp(entry->d_name, ".") == 0 ||
-                        strcmp(entry->d_name, "..") == 0);
-    return alone && ours.st_dev == gits.st_dev && ours.st_ino == gits.st_ino;
-}
-
 /* The walk passes by what is called .git; under an overlay it would be the sandbox's. */
 static bool has_dotgit(int root)
 {
@@ -183,7 +157,7 @@ static bool is_sound(const struct pdk_template *t, const struct pdk_repo *repo)
         .user = &looking };
     struct pdk_err err = PDK_ERR_INIT;
 
-    if (root < 0 || has_dotgit(root) || !is_git_layer_sound(t) ||
+    if (root < 0 || has_dotgit(root) || !pdk_template_layers_sound(t) ||
             pdk_index_read(t->index, &index, &err) < 0 ||
             !pdk_oid_equal(&index.tree, &t->tree) || pdk_walk(&walk, &err) < 0)
         return false;
@@ -191,21 +165,6 @@ static bool is_sound(const struct pdk_template *t, const struct pdk_repo *repo)
 }
 
 /* ---- making it */
-
-/* The index once more, where an overlay shows it as git's: one file, which nobody writes in place. */
-static int make_git_layer(const char *temp, const char *index, struct pdk_err *err)
-{
-    PDK_AUTO_FREE char *dir = pdk_path_join(temp, "git/.git");
-    PDK_AUTO_FREE char *copy = pdk_path_join(temp, "git/.git/index");
-
-    if (!dir || !copy)
-        return pdk_fail_nomem(err);
-    if (pdk_fs_mkdirs(dir, 0755, err) < 0)
-        return err->code;
-    if (link(index, copy) < 0)
-        return pdk_fail(err, PDK_EIO, errno, "cannot link '%s'", copy);
-    return 0;
-}
 
 static int fill(struct pdk_vault *vault, const struct pdk_repo *repo,
         const struct pdk_template *t, const char *temp, struct pdk_err *err)
@@ -220,9 +179,7 @@ static int fill(struct pdk_vault *vault, const struct pdk_repo *repo,
         return pdk_fail_nomem(err);
     if (mkdir(root, 0755) < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot make '%s'", root);
-    if (pdk_checkout(vault, &spec, err) < 0)
-        return err->code;
-    return make_git_layer(temp, index, err);
+    return pdk_checkout(vault, &spec, err);
 }
 
 static int make(struct pdk_vault *vault, const struct pdk_repo *repo,

@@ -5,7 +5,7 @@
  *
  *   <dir>/<key>/tree/   the files
  *   <dir>/<key>/index   what they are, with their stat data (trees/index.h)
- *   <dir>/<key>/git/    .git/index, the same again: a layer for overlays
+ *   <dir>/<key>/git-<digest>/  .git with that index and files that its digest names: for overlays
  *   <dir>/<key>.use.ID  sandbox ID stands on it
  *   <dir>/<key>.lock    shared: in use; exclusive: being made or removed
  *
@@ -22,6 +22,7 @@
 #include "trees/oid.h"
 
 struct pdk_err;
+struct pdk_layer;
 struct pdk_repo;
 struct pdk_vault;
 struct pdk_template; /* opaque, heap: an open one, and its lock */
@@ -45,8 +46,12 @@ PDK_DEFINE_AUTO(struct pdk_template, pdk_template_close)
 int pdk_template_use(const struct pdk_template *t, const char *user, struct pdk_err *err);
 int pdk_template_release(const char *dir, const char *user, struct pdk_err *err);
 
-/* A directory with .git/index in it, to be laid under a git directory (overlay). */
-const char *pdk_template_git_layer(const struct pdk_template *t);
+/*
+ * A directory to be laid over the template's files (overlay): .git with the index and the files of
+ * layer, made once for each content. *out is owned by the caller. Never written after it was made.
+ */
+int pdk_template_layer(const struct pdk_template *t, const struct pdk_layer *layer,
+        char **out, struct pdk_err *err);
 const char *pdk_template_root(const struct pdk_template *t);  /* top of the files */
 const char *pdk_template_index(const struct pdk_template *t); /* path of its index */
 

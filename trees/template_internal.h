@@ -7,8 +7,11 @@
 
 struct pdk_template {
     struct pdk_oid tree;
-    char *path, *root, *index, *git_layer, *lock_path;
+    char *path, *root, *index, *lock_path;
     int lock; /* shared, while it is open */
 };
+
+/* Are its layers what their names say, and is there nothing else beside its files and its index? */
+bool pdk_template_layers_sound(const struct pdk_template *t);
 
 #endif

@@ -2,11 +2,12 @@
  * The overlay backend: a template below, one upper layer a sandbox, the working copy where they are
  * mounted together. Making one costs a mount, whatever the size of the tree.
  *
- *   <dir>/upper   what the sandbox changed; its git directory is made here before the mount
+ *   <dir>/upper   what the sandbox changed
  *   <dir>/work    the kernel's
  *   <dir>/tree    the mount point
  *
- * git's index is a lower layer of its own, so that it is shared until git writes one.
+ * The git directory is a lower layer as well, index and all, shared until git writes in it: what a
+ * sandbox has of its own is its branch, or a start that is not the base.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,7 @@
 #include "base/fs.h"
 #include "base/path.h"
 #include "trees/checkout.h"
+#include "trees/layer.h"
 #include "trees/template.h"
 #include "trees/vault.h"
 
@@ -63,29 +65,65 @@ static int make_dirs(
     return 0;
 }
 
-static int make_gitdir(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
-        const struct layout *l, struct pdk_err *err)
+/* Does it start where the template below does, with no branch to call its own? */
+static bool starts_plainly(const struct pdk_sandbox_spec *spec)
 {
-    int rc = pdk_gitdir_make(l->gitdir, spec->repo, err);
-
-    if (rc == 0)
-        rc = pdk_sandbox_start_commit(spec, l->objects, &sb->record.start, err);
-    if (rc == 0)
-        rc = pdk_gitdir_start(l->gitdir, sb->record.start.hex, spec->branch, err);
-    return rc;
+    return !spec->branch && pdk_oid_equal(&spec->tree, &spec->base.tree);
 }
 
-static int mount_layers(const struct pdk_sandbox *sb, const struct layout *l,
-        const struct pdk_template *t, struct pdk_err *err)
+/* What only this sandbox has: its branch, and the objects of a start that is not the base. */
+static int make_own_start(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
+        const struct layout *l, struct pdk_err *err)
 {
-    const char *lower[] = { pdk_template_git_layer(t), pdk_template_root(t) };
-    struct pdk_overlay_spec spec = { .lower = lower,
+    const char *dirs[] = { l->gitdir, l->objects };
+
+    for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
+        if (mkdir(dirs[i], 0755) < 0)
+            return pdk_fail(
+                    err, pdk_code_of_errno(errno), errno, "cannot make '%s'", dirs[i]);
+    if (pdk_sandbox_start_commit(spec, l->objects, &sb->record.start, err) < 0)
+        return err->code;
+    return pdk_gitdir_start(l->gitdir, sb->record.start.hex, spec->branch, err);
+}
+
+static int make_start(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
+        const struct layout *l, struct pdk_err *err)
+{
+    return starts_plainly(spec)
+            ? pdk_sandbox_start_commit(spec, l->objects, &sb->record.start, err)
+            : make_own_start(sb, spec, l, err);
+}
+
+/* The git directory that sandboxes of one start share, below their upper layers. */
+static int find_git_layer(const struct pdk_sandbox *sb,
+        const struct pdk_sandbox_spec *spec, const struct pdk_template *t, char **out,
+        struct pdk_err *err)
+{
+    PDK_AUTO_LAYER struct pdk_layer layer = PDK_LAYER_INIT;
+
+    if (pdk_gitdir_describe(spec->repo, &layer, err) < 0)
+        return err->code;
+    if (starts_plainly(spec) &&
+            pdk_gitdir_describe_head(&layer, sb->record.start.hex, NULL, err) < 0)
+        return err->code;
+    return pdk_template_layer(t, &layer, out, err);
+}
+
+static int mount_layers(const struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
+        const struct layout *l, const struct pdk_template *t, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *git_layer = NULL;
+
+    if (find_git_layer(sb, spec, t, &git_layer, err) < 0)
+        return err->code;
+    const char *lower[] = { git_layer, pdk_template_root(t) };
+    struct pdk_overlay_spec mount = { .lower = lower,
         .lower_len = 2,
         .upper = l->upper,
         .work = l->work,
         .target = sb->root };
 
-    return pdk_overlay_mount(&spec, err);
+    return pdk_overlay_mount(&mount, err);
 }
 
 /* Our index is the template's own file: it is replaced, never written in place. */
@@ -136,7 +174,7 @@ static int mount_on(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
     if (rc == 0)
         rc = share_index(sb, t, err);
     if (rc == 0)
-        rc = mount_layers(sb, l, t, err);
+        rc = mount_layers(sb, spec, l, t, err);
     if (rc == 0 && !pdk_oid_equal(tree, &spec->tree))
         rc = change_tree(sb, spec, tree, err);
     if (rc < 0) {
@@ -161,7 +199,7 @@ static int overlay_materialize(struct pdk_sandbox *sb,
     if (rc == 0)
         rc = make_dirs(sb, &l, err);
     if (rc == 0)
-        rc = make_gitdir(sb, spec, &l, err);
+        rc = make_start(sb, spec, &l, err);
     if (rc == 0)
         rc = open_template(spec, &l, &tree, &template, err);
     if (rc == 0)

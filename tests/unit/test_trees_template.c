@@ -23,6 +23,7 @@
 #include "tests/support/trees.h"
 #include "trees/checkout.h"
 #include "trees/index.h"
+#include "trees/layer.h"
 #include "trees/repo.h"
 #include "trees/template.h"
 #include "trees/vault.h"
@@ -181,11 +182,24 @@ static void expect_clean(const char *path, const char *root, const char *tree)
 
 static void expect_whole(const struct pdk_template *one)
 {
-    PDK_AUTO_FREE char *layer = pdk_strf("%s/.git/index", pdk_template_git_layer(one));
-
     expect_like_git(pdk_template_root(one));
     expect_clean(pdk_template_index(one), pdk_template_root(one), base.tree.hex);
-    expect_clean(layer, pdk_template_root(one), base.tree.hex);
+}
+
+/* As a git directory is described: out of order, with bytes that are no text. */
+static char *make_layer(const struct pdk_template *one, const char *config)
+{
+    PDK_AUTO_LAYER struct pdk_layer layer = PDK_LAYER_INIT;
+    struct pdk_err err = PDK_ERR_INIT;
+    char *out = NULL;
+
+    ck_assert_int_eq(pdk_layer_add_dir(&layer, "refs", &err), 0);
+    ck_assert_int_eq(pdk_layer_add_dir(&layer, "info", &err), 0);
+    ck_assert_int_eq(
+            pdk_layer_add_file(&layer, "config", config, strlen(config), &err), 0);
+    ck_assert_int_eq(pdk_layer_add_file(&layer, "info/exclude", "a\0b\n", 4, &err), 0);
+    ck_assert_msg(pdk_template_layer(one, &layer, &out, &err) == 0, "%s", err.msg);
+    return out;
 }
 
 static int count_temps(void)
@@ -381,10 +395,17 @@ static const char *const damages[] = {
     "mkdir tree/hollow",
     "rm index",
     ": > index",
-    "rm -r git",
-    "rm git/.git/index",
-    "printf junk > git/.git/new; rm git/.git/index; printf junk > git/.git/index",
-    "printf n > git/.git/config",
+    "rm -r git-*/.git",
+    "rm git-*/.git/index",
+    "cd git-*/.git; cp index new; mv new index",
+    "cd git-*/.git; printf n > config",
+    "cd git-*/.git; printf n > new",
+    "cd git-*/.git; mkdir hooks",
+    "cd git-*/.git; rm config; ln -s index config",
+    "cd git-*/.git; rm -r info; printf n > info",
+    "cd git-*; printf n > new",
+    "mkdir git-0123",
+    "printf n > new",
     "rm -r tree",
     "rm -r tree; ln -s / tree",
 };
@@ -394,6 +415,7 @@ START_TEST(a_changed_one_is_made_anew)
     struct pdk_template *one = open_one();
     PDK_AUTO_FREE char *top = pdk_strf("%s/%s", dir, base.tree.hex);
 
+    free(make_layer(one, "x"));
     pdk_template_close(one);
     free(pdk_test_sh(top, "%s", damages[_i]));
     one = open_one();
@@ -402,6 +424,61 @@ START_TEST(a_changed_one_is_made_anew)
     pdk_template_close(one);
     one = open_one();
     ck_assert_int_eq(checkouts(), 2);
+    pdk_template_close(one);
+}
+END_TEST
+
+START_TEST(a_layer_is_made_once_for_each_content)
+{
+    struct pdk_template *one = open_one();
+    PDK_AUTO_FREE char *x = make_layer(one, "x");
+    PDK_AUTO_FREE char *again = make_layer(one, "x");
+    PDK_AUTO_FREE char *y = make_layer(one, "y");
+    PDK_AUTO_FREE char *index = pdk_strf("%s/.git/index", x);
+    PDK_AUTO_FREE char *found = pdk_test_sh(x,
+            "find . -type f | sort; cat .git/config; wc -c < .git/info/exclude;"
+            " stat -c %%a . .git .git/refs .git/config");
+
+    ck_assert_str_eq(x, again);
+    ck_assert_str_ne(x, y);
+    ck_assert_str_eq(found,
+            "./.git/config\n./.git/index\n./.git/info/exclude\nx4\n755\n755\n755\n644");
+    expect_clean(index, pdk_template_root(one), base.tree.hex);
+    ck_assert_int_eq(count_temps(), 0);
+    pdk_template_close(one);
+    pdk_template_close(open_one());
+    ck_assert_int_eq(checkouts(), 1);
+}
+END_TEST
+
+static pid_t fork_layer_maker(const struct pdk_template *one)
+{
+    pid_t pid = fork();
+
+    ck_assert_int_ge(pid, 0);
+    if (pid > 0)
+        return pid;
+    free(make_layer(one, "x"));
+    _exit(0);
+}
+
+/* Half a layer is never found under its name. */
+START_TEST(a_killed_maker_leaves_no_half_layer)
+{
+    struct pdk_template *one = open_one();
+    bool killed = true;
+
+    for (int fuse = 1; killed; fuse++) {
+        atomic_store(&counts->fuse, fuse);
+        int status = wait_maker(fork_layer_maker(one));
+
+        atomic_store(&counts->fuse, 0);
+        killed = WIFSIGNALED(status);
+        pdk_template_close(open_one());
+        ck_assert_int_eq(checkouts(), 1);
+        ck_assert_int_lt(fuse, 10);
+    }
+    free(make_layer(one, "x"));
     pdk_template_close(one);
 }
 END_TEST
@@ -681,6 +758,8 @@ int main(void)
     tcase_add_test(tc, those_who_wait_for_a_killed_one_go_on);
     tcase_add_loop_test(
             tc, a_changed_one_is_made_anew, 0, sizeof(damages) / sizeof(damages[0]));
+    tcase_add_test(tc, a_layer_is_made_once_for_each_content);
+    tcase_add_test(tc, a_killed_maker_leaves_no_half_layer);
     tcase_add_test(tc, a_trusted_one_is_not_looked_at);
     tcase_add_test(tc, odd_trees_are_sound);
     tcase_add_test(tc, the_empty_tree_is_one_too);
