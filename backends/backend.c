@@ -40,6 +40,11 @@ bool pdk_backend_needs_template(const struct pdk_backend *be)
     return be->needs_template;
 }
 
+bool pdk_backend_shares_refs(const struct pdk_backend *be)
+{
+    return be->shares_refs;
+}
+
 size_t pdk_backend_count(void)
 {
     return LENGTH(backends) + (&pdk_backend_extra ? 1U : 0U);

@@ -36,6 +36,8 @@ const char *pdk_backend_claim(
 int pdk_backend_probe(const struct pdk_backend *be, const char *dir, struct pdk_err *err);
 /* Its copies stand on a template (trees/template.h), which must be open while they live. */
 bool pdk_backend_needs_template(const struct pdk_backend *be);
+/* Its sandboxes share references, configuration and the like with the user's repository. */
+bool pdk_backend_shares_refs(const struct pdk_backend *be);
 size_t pdk_backend_count(void);
 const struct pdk_backend *pdk_backend_at(size_t index);
 

@@ -193,7 +193,7 @@ static int same_for_git(const struct pdk_landing *l, const struct pdk_change *ch
     PDK_AUTO_FREE char *as = pdk_strf("--path=%s", change->path);
     const char *args[] = { "hash-object", as, "--", shown, NULL };
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
-    int rc = as ? pdk_repo_git(l->spec->repo, args, NULL, &text, err)
+    int rc = as ? pdk_repo_git_converting(l->spec->repo, args, NULL, &text, err)
                 : pdk_fail_nomem(err);
 
     if (rc == 0)

@@ -42,7 +42,7 @@ static int read_content(const struct pdk_landing *l, const struct pdk_change *c,
 
     if (!as || !objects)
         return pdk_fail_nomem(err);
-    return pdk_repo_git(l->spec->repo, args, env, out, err);
+    return pdk_repo_git_converting(l->spec->repo, args, env, out, err);
 }
 
 static int write_link(const struct pdk_landing *l, const struct pdk_change *c,

@@ -100,6 +100,7 @@ static const char *const required[PDK_EVENT_COUNT][6] = {
     [PDK_EVENT_PROMOTION_INTENT] = { "id", "as" },
     [PDK_EVENT_PROMOTION_DONE] = { "id" },
     [PDK_EVENT_PROMOTION_FAILED] = { "id" },
+    [PDK_EVENT_LEAK_FOUND] = { "what", "path" },
     [PDK_EVENT_WARNING] = { "text" },
 };
 

@@ -26,6 +26,7 @@ static const char *const event_names[PDK_EVENT_COUNT] = {
     [PDK_EVENT_PROMOTION_INTENT] = "promotion.intent",
     [PDK_EVENT_PROMOTION_DONE] = "promotion.done",
     [PDK_EVENT_PROMOTION_FAILED] = "promotion.failed",
+    [PDK_EVENT_LEAK_FOUND] = "leak.found",
     [PDK_EVENT_WARNING] = "warning",
 };
 

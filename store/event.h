@@ -64,6 +64,9 @@ enum pdk_event_type {
     PDK_EVENT_PROMOTION_DONE,
     /* id*, detail: refused or failed; the user's tree is as it was. */
     PDK_EVENT_PROMOTION_FAILED,
+    /* what* ("config", "hook", "info", "head", "ref", "stash", "file"), path*, before, after, restore
+     * (a command): changed in the user's repository while the candidate ran. */
+    PDK_EVENT_LEAK_FOUND,
     /* text*. */
     PDK_EVENT_WARNING,
     PDK_EVENT_COUNT

@@ -76,5 +76,11 @@ const char *pdk_repo_operation(const struct pdk_repo *repo);
  */
 int pdk_repo_git(const struct pdk_repo *repo, const char *const *args,
         const char *const *env, struct pdk_buf *out, struct pdk_err *err);
+/*
+ * The same, for commands that turn files into blobs or back: line ends are converted, filters run where
+ * the user's own or the system's configuration names them, never where only the repository's does.
+ */
+int pdk_repo_git_converting(const struct pdk_repo *repo, const char *const *args,
+        const char *const *env, struct pdk_buf *out, struct pdk_err *err);
 
 #endif

@@ -173,11 +173,14 @@ static int add_all(
     static const char *const args[] = { "add", "--all", "--ignore-errors",
         "--pathspec-from-file=-", "--pathspec-file-nul", NULL };
     PDK_AUTO_BUF struct pdk_buf pathspecs = PDK_BUF_INIT;
+    PDK_AUTO_STRV struct pdk_strv all = PDK_STRV_INIT;
     PDK_AUTO_RUN_RESULT struct pdk_run_result result = { 0 };
-    struct pdk_git_spec spec = { .dir = repo->root, .args = args, .env = env };
+    struct pdk_git_spec spec = { .dir = repo->root, .args = args };
 
-    if (list_nested(repo, env, &pathspecs, err) < 0)
+    if (list_nested(repo, env, &pathspecs, err) < 0 ||
+            pdk_repo_filter_env(repo, env, &all, err) < 0)
         return err->code;
+    spec.env = (const char *const *)all.items;
     spec.input = pathspecs.data;
     spec.input_len = pathspecs.len;
     if (pdk_git_run(&spec, &result, err) < 0)
@@ -191,7 +194,8 @@ static int write_tree(const struct pdk_repo *repo, const char *const *env,
     static const char *const args[] = { "write-tree", NULL };
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
 
-    if (pdk_repo_git(repo, args, env, &text, err) < 0)
+    /* It reads files again whose time stamps tell too little. */
+    if (pdk_repo_git_converting(repo, args, env, &text, err) < 0)
         return err->code;
     if (!take_oid(pdk_buf_str(&text), out))
         return pdk_fail(err, PDK_EIO, 0, "git write-tree gave no tree");
@@ -230,7 +234,7 @@ int pdk_repo_count_dirty(const struct pdk_repo *repo, int *out, struct pdk_err *
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
     int n = 0;
 
-    if (pdk_repo_git(repo, args, NULL, &text, err) < 0)
+    if (pdk_repo_git_converting(repo, args, NULL, &text, err) < 0)
         return err->code;
     for (size_t i = 0; i < text.len; i++)
         n += text.data[i] == '\0';

@@ -63,6 +63,8 @@ static const struct {
     [PDK_REASON_CANCELED] = { "canceled", PDK_VERDICT_ABSTAIN, "it was canceled" },
     [PDK_REASON_PROCESSES_LEFT] = { "processes_left", PDK_VERDICT_ABSTAIN,
             "processes that it started could not be ended" },
+    [PDK_REASON_WROTE_OUTSIDE] = { "wrote_outside", PDK_VERDICT_ABSTAIN,
+            "the user's repository was changed while it ran" },
     [PDK_REASON_SKIPPED] = { "skipped", PDK_VERDICT_ABSTAIN,
             "a task that it needs did not pass" },
     [PDK_REASON_NOT_JUDGED] = { "not_judged", PDK_VERDICT_ABSTAIN,

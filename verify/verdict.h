@@ -56,6 +56,7 @@ enum pdk_reason {
     PDK_REASON_DISK_FULL,
     PDK_REASON_CANCELED,
     PDK_REASON_PROCESSES_LEFT, /* descendants that could not be ended */
+    PDK_REASON_WROTE_OUTSIDE,  /* to the user's repository: never promoted */
     PDK_REASON_SKIPPED,        /* a task that it needs did not pass */
     PDK_REASON_NOT_JUDGED,     /* the events end before a verdict */
     PDK_REASON_COUNT

@@ -550,11 +550,17 @@ static void record_judgement(struct candidate *c)
     set_state(c, PDK_CANDIDATE_RELEASED);
 }
 
-static void judge(struct candidate *c)
+static void pronounce(struct candidate *c)
 {
     c->ended_ms = pdk_clock_ms();
     record_judgement(c);
     pdk_run_candidate_ended(c->run, c);
+}
+
+/* What it did outside of its sandbox counts as well, whatever way it came here. */
+static void judge(struct candidate *c)
+{
+    pdk_leaks_look(c, pronounce);
 }
 
 void pdk_candidate_pass_over(
@@ -579,5 +585,6 @@ void pdk_candidate_fini(struct candidate *c)
 {
     reset_attempt(c);
     pdk_sandbox_record_fini(&c->kept);
+    free(c->blame);
     free(c->name);
 }

@@ -58,6 +58,7 @@ void pdk_start_command(struct candidate *c, struct pdk_session *session,
         pdk_strv_fini(&request.argv);
     request.log = strdup(log);
     record_started(c, stage, &request.argv);
+    c->exposed = true;
     c->command = (struct pending_command){ session, request, handlers, user };
     pdk_record_then(c, start_pending);
 }

@@ -468,6 +468,7 @@ static void run_fini(struct run *run)
         pdk_json_free(gone->outcomes);
         free(gone);
     }
+    pdk_leaks_close(run);
     pdk_template_close(run->template);
     pdk_record_fini(run);
     pdk_sched_free(run->sched);
@@ -517,6 +518,8 @@ int pdk_engine_run(const struct pdk_engine_spec *spec, struct pdk_engine_result 
 
     if (rc == 0 && run.base.commit.hex[0])
         rc = pdk_repo_pin(spec->repo, pin, &run.base.commit, err);
+    if (rc == 0)
+        rc = pdk_leaks_open(&run, err);
     if (rc == 0)
         rc = commit_plan(&run, err);
     if (rc == 0 && uv_loop_init(&watch.loop) < 0)

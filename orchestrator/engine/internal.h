@@ -2,7 +2,8 @@
  * What the files of the engine share: the run and its candidates. Loop thread only.
  *
  * engine.c owns the run and starts candidates; candidate.c moves one through its life;
- * verification.c runs checks on a tree; record.c is the one door to the event log, where acts wait too.
+ * verification.c runs checks on a tree; leaks.c looks for what a candidate did outside; record.c is the
+ * one door to the event log, where acts wait too.
  */
 #ifndef PDK_ORCHESTRATOR_ENGINE_INTERNAL_H
 #define PDK_ORCHESTRATOR_ENGINE_INTERNAL_H
@@ -22,6 +23,7 @@
 
 struct run;
 struct uv_loop_s;
+struct pdk_leaks; /* leaks.c */
 struct verification;
 struct watch; /* signals and the tick: engine.c */
 
@@ -56,6 +58,8 @@ struct candidate {
     struct pdk_capture capture;
     struct pdk_oid tree; /* the result: base or seed with its changes; "" before */
     struct pdk_diff diff;
+    bool exposed; /* ran a command since the last look for leaks */
+    char *blame;  /* what it may have changed outside of its sandbox; NULL: nothing */
     bool failed, retriable; /* the attempt cannot be judged by its checks alone */
 
     struct pdk_sandbox_record
@@ -109,6 +113,7 @@ struct run {
     struct candidate *candidates;
     size_t candidates_len;
     struct tree_memo *memos;
+    struct pdk_leaks *leaks;
     int64_t started_ms;
     int signal, signals;  /* which one came first, how many */
     struct pdk_err fatal; /* the store failed: nothing new starts */
@@ -180,6 +185,17 @@ int pdk_verification_start(struct candidate *c, struct pdk_session *same,
         void (*done)(struct candidate *c, bool whole, struct pdk_json *outcomes),
         struct pdk_err *err);
 void pdk_verification_stop(struct verification *v, bool at_once);
+
+/* ---- leaks.c */
+
+/* Notes how the user's repository is before anything runs. Closing a run without is fine. */
+int pdk_leaks_open(struct run *run, struct pdk_err *err);
+void pdk_leaks_close(struct run *run);
+/*
+ * Compares: what was changed is recorded, with a warning, and a candidate that may have done it cannot
+ * be judged by its checks alone. done comes once, from the loop.
+ */
+void pdk_leaks_look(struct candidate *c, void (*done)(struct candidate *c));
 
 /* ---- engine.c */
 
