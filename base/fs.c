@@ -246,34 +246,39 @@ static int empty_levels(struct level **top, dev_t dev)
     return 0;
 }
 
-int pdk_fs_remove_tree(const char *path, struct pdk_err *err)
+int pdk_fs_remove_at(int dir_fd, const char *path, struct pdk_err *err)
 {
     struct level *top = NULL;
     struct stat st;
     int rc, saved;
 
-    if (lstat(path, &st) < 0) {
+    if (fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
         if (errno == ENOENT || errno == ENOTDIR)
             return 0;
         return pdk_fail(err, PDK_EIO, errno, "cannot look at '%s'", path);
     }
     if (!S_ISDIR(st.st_mode)) {
-        if (unlink(path) < 0 && errno != ENOENT)
+        if (unlinkat(dir_fd, path, 0) < 0 && errno != ENOENT)
             return pdk_fail(err, PDK_EIO, errno, "cannot remove '%s'", path);
         return 0;
     }
-    rc = push_level(&top, AT_FDCWD, path);
+    rc = push_level(&top, dir_fd, path);
     if (rc == 0)
         rc = empty_levels(&top, st.st_dev);
     saved = errno;
     while (top)
         pop_level(&top);
     errno = saved;
-    if (rc == 0 && rmdir(path) < 0 && errno != ENOENT)
+    if (rc == 0 && unlinkat(dir_fd, path, AT_REMOVEDIR) < 0 && errno != ENOENT)
         rc = -1;
     if (rc < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot remove '%s'", path);
     return 0;
+}
+
+int pdk_fs_remove_tree(const char *path, struct pdk_err *err)
+{
+    return pdk_fs_remove_at(AT_FDCWD, path, err);
 }
 
 bool pdk_fs_exists(const char *path)

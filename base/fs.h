@@ -31,6 +31,8 @@ int pdk_fs_mkdirs(const char *path, mode_t mode, struct pdk_err *err);
  * crossing into another mount; makes directories writable as needed. Absent is fine.
  */
 int pdk_fs_remove_tree(const char *path, struct pdk_err *err);
+/* The same, of a path relative to a directory handle; err->os_errno says why. */
+int pdk_fs_remove_at(int dir_fd, const char *path, struct pdk_err *err);
 bool pdk_fs_exists(const char *path); /* lstat() succeeds */
 bool pdk_fs_is_dir(const char *path); /* a directory itself, not a link to one */
 /* Absolute path without links; owned by the caller. */

@@ -303,6 +303,11 @@ int pdk_json_each(const struct pdk_json *object,
     return 0;
 }
 
+void pdk_json_remove(struct pdk_json *object, const char *key)
+{
+    (void)json_object_del(in(object), key); /* -1: it was not there */
+}
+
 bool pdk_json_equal(const struct pdk_json *a, const struct pdk_json *b)
 {
     return json_equal(in(a), in(b)) == 1;

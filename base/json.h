@@ -86,6 +86,8 @@ bool pdk_json_bool_value(const struct pdk_json *v);
 /* Calls visit for each member in insertion order, until it returns non-zero; returns that. */
 int pdk_json_each(const struct pdk_json *object,
         int (*visit)(const char *key, struct pdk_json *value, void *user), void *user);
+/* Drops a member; one that is not there is fine. */
+void pdk_json_remove(struct pdk_json *object, const char *key);
 bool pdk_json_equal(const struct pdk_json *a, const struct pdk_json *b);
 
 /* Parses exactly one document of len bytes (objects and arrays only). PDK_EINVAL names the place. */

@@ -174,15 +174,15 @@ static void end(struct agent *a)
     if (a->ending)
         return;
     a->ending = true;
+    pdk_agent_grep_cancel(a, 0);
     if (a->job)
         pdk_agent_stop(a);
-    else
-        close_all(a);
+    pdk_agent_idle(a);
 }
 
 void pdk_agent_idle(struct agent *a)
 {
-    if (a->ending && !a->job)
+    if (a->ending && !a->job && !a->searches)
         close_all(a);
 }
 
@@ -211,14 +211,18 @@ static void start_beat(struct agent *a)
 
 /* ---- in */
 
+typedef void (*verb_function)(struct agent *a, int64_t id, const struct pdk_json *params);
+
+static verb_function find_function(enum pdk_verb verb);
+
 static struct pdk_json *verbs_here(void)
 {
-    static const enum pdk_verb verbs[] = { PDK_VERB_DESCRIPTOR, PDK_VERB_READ,
-        PDK_VERB_WRITE, PDK_VERB_STAT_MANY, PDK_VERB_FINGERPRINT, PDK_VERB_EXEC };
     struct pdk_json *names = pdk_json_array();
 
-    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
-        (void)pdk_json_append(names, pdk_json_str(pdk_verb_name(verbs[i])));
+    for (int verb = 0; verb < PDK_VERB_COUNT; verb++)
+        if (find_function((enum pdk_verb)verb))
+            (void)pdk_json_append(
+                    names, pdk_json_str(pdk_verb_name((enum pdk_verb)verb)));
     return names;
 }
 
@@ -272,16 +276,18 @@ static void descriptor(struct agent *a, int64_t id, const struct pdk_json *param
     pdk_agent_result(a, id, describe(a));
 }
 
-typedef void (*verb_function)(struct agent *a, int64_t id, const struct pdk_json *params);
-
 /* NULL: a verb that this agent does not offer. */
 static verb_function find_function(enum pdk_verb verb)
 {
     static const verb_function functions[PDK_VERB_COUNT] = {
         [PDK_VERB_DESCRIPTOR] = descriptor,
         [PDK_VERB_READ] = pdk_agent_read,
+        [PDK_VERB_READ_MANY] = pdk_agent_read_many,
         [PDK_VERB_WRITE] = pdk_agent_write,
+        [PDK_VERB_REMOVE] = pdk_agent_remove,
         [PDK_VERB_STAT_MANY] = pdk_agent_stat_many,
+        [PDK_VERB_GLOB] = pdk_agent_glob,
+        [PDK_VERB_GREP] = pdk_agent_grep,
         [PDK_VERB_FINGERPRINT] = pdk_agent_fingerprint,
         [PDK_VERB_EXEC] = pdk_agent_exec,
     };
@@ -309,13 +315,21 @@ static void dispatch(
         function(a, id, params);
 }
 
+static void cancel(struct agent *a, int64_t call, bool at_once)
+{
+    if (call <= 0)
+        return;
+    pdk_agent_cancel(a, call, at_once);
+    pdk_agent_grep_cancel(a, call);
+}
+
 static void take_notification(
         struct agent *a, const char *method, const struct pdk_json *params)
 {
     if (strcmp(method, "shutdown") == 0)
         end(a);
     else if (strcmp(method, "cancel") == 0)
-        pdk_agent_cancel(a, pdk_json_get_int(params, "call", 0),
+        cancel(a, pdk_json_get_int(params, "call", 0),
                 pdk_json_get_bool(params, "at_once", false));
     /* "ping" and notifications of a later version: having heard of it is all. */
 }

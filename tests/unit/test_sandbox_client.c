@@ -637,18 +637,18 @@ START_TEST(closing_amid_a_command_stops_it_and_brings_its_result)
 }
 END_TEST
 
-static void ask_for_grep(struct talk *t)
+static void ask_for_push(struct talk *t)
 {
     struct pdk_err err = PDK_ERR_INIT;
 
-    ck_assert_int_eq(
-            pdk_client_call(t->client, PDK_VERB_GREP, NULL, 0, on_done, t, NULL, &err),
+    ck_assert_int_eq(pdk_client_call(t->client, PDK_VERB_PUSH_TREE, NULL, 0, on_done, t,
+                             NULL, &err),
             0);
 }
 
 START_TEST(a_verb_that_is_not_built_is_unsupported)
 {
-    struct talk t = { .act = ask_for_grep, .then = { close_it } };
+    struct talk t = { .act = ask_for_push, .then = { close_it } };
 
     run(&t);
     ck_assert_int_eq(t.call_why.code, PDK_EUNSUPPORTED);
