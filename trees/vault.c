@@ -5,10 +5,7 @@
 #include "trees/vault.h"
 
 #include <git2.h>
-#include <git2/sys/commit.h>
 #include <git2/sys/odb_backend.h>
-#include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,50 +23,6 @@ struct pdk_vault {
     git_odb *all; /* the repository's */
     git_odb *own;
 };
-
-/* ---- the library */
-
-static int start_rc;
-
-static void start_once(void)
-{
-    start_rc = git_libgit2_init();
-    if (start_rc < 0)
-        return;
-    /* The vault is ours by construction, whoever runs us. */
-    (void)git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
-    (void)git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
-    (void)git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION, 0);
-    (void)git_libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION, 0);
-    /* No configuration but the vault's own. */
-    (void)git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, GIT_CONFIG_LEVEL_SYSTEM, "");
-    (void)git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, GIT_CONFIG_LEVEL_GLOBAL, "");
-    (void)git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, GIT_CONFIG_LEVEL_XDG, "");
-    (void)git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, GIT_CONFIG_LEVEL_PROGRAMDATA, "");
-}
-
-int pdk_git2_start(struct pdk_err *err)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    (void)pthread_once(&once, start_once);
-    return start_rc < 0 ? pdk_fail(err, PDK_EIO, 0, "libgit2 does not start") : 0;
-}
-
-int pdk_git2_fail(struct pdk_err *err, int rc, const char *fmt, ...)
-{
-    const git_error *last = git_error_last();
-    const char *text = last && last->message ? last->message : "no reason given";
-    char what[256];
-    va_list args;
-    int n;
-
-    va_start(args, fmt);
-    n = vsnprintf(what, sizeof(what), fmt, args);
-    va_end(args);
-    return pdk_fail(err, rc == GIT_ENOTFOUND ? PDK_ENOTFOUND : PDK_EIO, 0, "%s: %s",
-            n < 0 ? "git object" : what, text);
-}
 
 void pdk_oid_of(const struct git_oid *from, struct pdk_oid *to)
 {

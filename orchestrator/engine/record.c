@@ -44,7 +44,21 @@ static void forget_events(struct journal *j)
     j->len = 0;
 }
 
-/* All that was collected, in one transaction; then it may be shown. */
+/* All that was collected, in one transaction. */
+static int append_events(struct run *run, int64_t *seqs, struct pdk_err *err)
+{
+    struct journal *j = &run->journal;
+
+    if (!seqs)
+        return pdk_fail_nomem(err);
+    if (pdk_store_append(run->spec->store, j->events, j->len, seqs, err) < 0)
+        return err->code;
+    for (size_t i = 0; i < j->len; i++)
+        j->events[i].seq = seqs[i];
+    return 0;
+}
+
+/* What is durable may be shown. */
 static void commit_events(struct run *run)
 {
     struct journal *j = &run->journal;
@@ -52,18 +66,10 @@ static void commit_events(struct run *run)
     PDK_AUTO_FREE int64_t *seqs = calloc(j->len + 1, sizeof(*seqs));
     struct pdk_err err = PDK_ERR_INIT;
 
-    if (j->len == 0)
-        return;
-    if (!seqs)
-        (void)pdk_fail_nomem(&err);
-    else if (run->fatal.code == 0)
-        (void)pdk_store_append(run->spec->store, j->events, j->len, seqs, &err);
-    if (err.code != 0)
+    if (j->len > 0 && run->fatal.code == 0 && append_events(run, seqs, &err) < 0)
         fail_record(run, &err, j->events[0].type);
-    for (size_t i = 0; run->fatal.code == 0 && listener->on_event && i < j->len; i++) {
-        j->events[i].seq = seqs[i];
+    for (size_t i = 0; run->fatal.code == 0 && listener->on_event && i < j->len; i++)
         listener->on_event(&j->events[i], listener->user);
-    }
     forget_events(j);
 }
 
