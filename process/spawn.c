@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,6 +72,7 @@ static void give_up(const struct plan *p, enum pdk_spawn_stage stage)
 
 static void reset_signals(const struct plan *p)
 {
+    static const int polite[] = { SIGINT, SIGTERM, SIGHUP };
     struct sigaction action;
 
     memset(&action, 0, sizeof(action));
@@ -78,6 +80,9 @@ static void reset_signals(const struct plan *p)
     for (int sig = 1; sig < NSIG; sig++)
         if (sig != SIGKILL && sig != SIGSTOP)
             (void)sigaction(sig, &action, NULL); /* reserved ones refuse, which is fine */
+    action.sa_handler = SIG_IGN;
+    for (size_t i = 0; (p->spec->flags & PDK_SPAWN_DEAF) && i < 3; i++)
+        (void)sigaction(polite[i], &action, NULL);
     (void)pthread_sigmask(SIG_SETMASK, &p->mask, NULL);
 }
 
@@ -127,6 +132,48 @@ static void die_with_parent(const struct plan *p)
         _exit(127);
 }
 
+/* What is written is read as "the writer" by every cgroup version, whatever pid namespace it is in. */
+static void enter_cgroups(const struct plan *p)
+{
+    for (size_t i = 0; i < p->spec->cgroup_fds_len; i++)
+        if (write(p->spec->cgroup_fds[i], "0", 1) != 1)
+            give_up(p, PDK_SPAWN_SETUP);
+}
+
+static void limit_self(const struct plan *p)
+{
+    for (size_t i = 0; i < p->spec->limits_len; i++) {
+        struct rlimit limit = { p->spec->limits[i].value, p->spec->limits[i].value };
+
+        if (syscall(SYS_prlimit64, 0, p->spec->limits[i].resource, &limit, NULL) < 0)
+            give_up(p, PDK_SPAWN_SETUP);
+    }
+}
+
+/* A capability that cannot be in the bounding set is not gained by executing a file as root either. */
+static void drop_privileges(const struct plan *p)
+{
+    for (int cap = 0; cap < 64; cap++)
+        if (prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1 &&
+                prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EPERM)
+            give_up(p, PDK_SPAWN_SETUP);
+    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0,
+            0); /* older kernels have none */
+}
+
+static void restrict_self(const struct plan *p)
+{
+    if (p->spec->flags & PDK_SPAWN_NO_PRIVILEGES)
+        drop_privileges(p);
+    if (!(p->spec->flags & PDK_SPAWN_NO_PRIVILEGES) && p->spec->ruleset_fd <= 0)
+        return;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        give_up(p, PDK_SPAWN_SETUP);
+    if (p->spec->ruleset_fd > 0 &&
+            syscall(SYS_landlock_restrict_self, p->spec->ruleset_fd, 0) < 0)
+        give_up(p, PDK_SPAWN_SETUP);
+}
+
 static void exec_first(const struct plan *p)
 {
     int why = ENOENT;
@@ -156,6 +203,9 @@ __attribute__((no_sanitize("address", "undefined"))) static int child_main(void 
     if (p->spec->flags & PDK_SPAWN_PIDNS)
         mount_proc(p);
     enter_cwd(p);
+    enter_cgroups(p);
+    limit_self(p);
+    restrict_self(p);
     place_fds(p);
     exec_first(p);
     return 127;

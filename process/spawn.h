@@ -10,6 +10,8 @@
 #define PDK_PROCESS_SPAWN_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct pdk_err;
@@ -18,8 +20,17 @@ enum pdk_spawn_flags {
     PDK_SPAWN_PIDNS =
             1U << 0, /* new pid namespace with its own /proc (needs privilege) */
     PDK_SPAWN_DIE_WITH_PARENT = 1U
-            << 1,                    /* SIGKILL when the spawning thread's process dies */
-    PDK_SPAWN_SAME_SESSION = 1U << 2 /* keep the caller's session and terminal */
+            << 1, /* SIGKILL when the spawning thread's process dies */
+    PDK_SPAWN_SAME_SESSION = 1U << 2, /* keep the caller's session and terminal */
+    PDK_SPAWN_NO_PRIVILEGES = 1U
+            << 3, /* none of root's capabilities, and none to be gained by executing a file */
+    PDK_SPAWN_DEAF = 1U << 4 /* INT, TERM and HUP stay ignored: for one that only waits */
+};
+
+/* A limit that the child puts on itself. */
+struct pdk_spawn_limit {
+    int resource; /* RLIMIT_… */
+    uint64_t value;
 };
 
 struct pdk_spawn_spec {
@@ -32,6 +43,12 @@ struct pdk_spawn_spec {
     const int *extra_fds; /* passed on as 3, 4, …; borrowed */
     size_t extra_fds_len;
     unsigned int flags;
+    int ruleset_fd; /* > 0: a Landlock ruleset that the child restricts itself to */
+    const struct pdk_spawn_limit *limits; /* limits_len of them; borrowed */
+    size_t limits_len;
+    const int *
+            cgroup_fds; /* cgroup.procs files, opened for writing, that the child enters */
+    size_t cgroup_fds_len;
 };
 
 /* What could not be done, for PDK_EIO/PDK_ENOTFOUND of pdk_spawn(): told apart by the child. */

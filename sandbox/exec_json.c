@@ -21,6 +21,7 @@ void pdk_exec_request_fini(struct pdk_exec_request *r)
     free(r->log);
     free(r->nonce);
     r->cwd = r->log = r->nonce = NULL;
+    pdk_policy_fini(&r->policy);
 }
 
 /* Words may hold any bytes but NUL: those that are not UTF-8 travel as an object with "word_base64". */
@@ -39,6 +40,19 @@ static int put_words(struct pdk_json *v, const char *key, const struct pdk_strv 
         (void)pdk_json_append(array, item);
     }
     return pdk_json_set(v, key, array);
+}
+
+/* One that does not confine is not sent: agents that know nothing of it are told nothing. */
+static int put_policy(
+        struct pdk_json *v, const struct pdk_policy *policy, struct pdk_err *err)
+{
+    struct pdk_json *confine = NULL;
+
+    if (policy->mode == PDK_CONFINE_NONE)
+        return 0;
+    if (pdk_policy_to_json(policy, &confine, err) < 0)
+        return err ? err->code : PDK_ENOMEM;
+    return pdk_json_set(v, "confine", confine);
 }
 
 int pdk_exec_request_to_json(
@@ -64,7 +78,7 @@ int pdk_exec_request_to_json(
         (void)pdk_json_set_bytes(v, "log", r->log, strlen(r->log));
     (void)pdk_json_set_int(v, "output_cap", r->output_cap);
     (void)pdk_json_set_str(v, "nonce", r->nonce ? r->nonce : "");
-    if (pdk_json_ok(v, err) < 0)
+    if (put_policy(v, &r->policy, err) < 0 || pdk_json_ok(v, err) < 0)
         return err ? err->code : PDK_ENOMEM;
     *out = pdk_take_ptr(&v);
     return 0;
@@ -156,6 +170,14 @@ static int take_nonce(const struct pdk_json *v, char **out, struct pdk_err *err)
     return *out ? 0 : pdk_fail_nomem(err);
 }
 
+static int take_policy(
+        const struct pdk_json *v, struct pdk_policy *out, struct pdk_err *err)
+{
+    const struct pdk_json *confine = pdk_json_get(v, "confine");
+
+    return confine ? pdk_policy_from_json(confine, out, err) : 0;
+}
+
 static int fill_request(
         const struct pdk_json *v, struct pdk_exec_request *r, struct pdk_err *err)
 {
@@ -165,7 +187,7 @@ static int fill_request(
             take_bytes(v, "log", &r->log, err) < 0 || take_nonce(v, &r->nonce, err) < 0 ||
             take_amount(v, "timeout_ms", &r->timeout_ms, err) < 0 ||
             take_amount(v, "output_cap", &r->output_cap, err) < 0 ||
-            take_graces(v, &r->graces, err) < 0)
+            take_graces(v, &r->graces, err) < 0 || take_policy(v, &r->policy, err) < 0)
         return err ? err->code : PDK_EINVAL;
     if (r->argv.len == 0)
         return pdk_fail(err, PDK_EINVAL, 0, "'argv' is empty");
@@ -187,8 +209,19 @@ int pdk_exec_request_from_json(
 
 /* ---- the result */
 
-static const char *const start_names[] = { "started", "no_command", "no_cwd",
-    "no_spawn" };
+static const char *const start_names[] = { "started", "no_command", "no_cwd", "no_spawn",
+    "no_confinement" };
+
+static struct pdk_json *confined_to_json(const struct pdk_confined *c)
+{
+    struct pdk_json *v = pdk_json_object();
+
+    (void)pdk_json_set_str(v, "mode", pdk_mode_name(c->mode));
+    (void)pdk_json_set_str(v, "dialect", pdk_dialect_name(c->dialect));
+    (void)pdk_json_set_str(v, "enforcement", pdk_enforced_name(c->enforcement));
+    (void)pdk_json_set_bool(v, "denied", c->denied);
+    return v;
+}
 
 int pdk_exec_result_to_json(
         const struct pdk_exec_result *r, struct pdk_json **out, struct pdk_err *err)
@@ -216,6 +249,10 @@ int pdk_exec_result_to_json(
     (void)pdk_json_set_int(v, "err_bytes", (int64_t)r->err_bytes);
     (void)pdk_json_set_int(v, "err_dropped", (int64_t)r->err_dropped);
     (void)pdk_json_set_bool(v, "spool_failed", r->spool_failed);
+    if (r->confined.mode != PDK_CONFINE_NONE)
+        (void)pdk_json_set(v, "confined", confined_to_json(&r->confined));
+    if (r->why[0])
+        (void)pdk_json_set_bytes(v, "why", r->why, strlen(r->why));
     if (pdk_json_ok(v, err) < 0)
         return err ? err->code : PDK_ENOMEM;
     *out = pdk_take_ptr(&v);
@@ -324,6 +361,34 @@ static int take_numbers(
     return 0;
 }
 
+static int take_confined(
+        const struct pdk_json *v, struct pdk_confined *out, struct pdk_err *err)
+{
+    const struct pdk_json *member = pdk_json_get(v, "confined");
+    int dialect = pdk_dialect_find(pdk_json_get_str(member, "dialect", ""));
+    int enforcement = pdk_enforced_find(pdk_json_get_str(member, "enforcement", ""));
+    struct pdk_err wrong = PDK_ERR_INIT;
+
+    if (!member)
+        return 0;
+    if (pdk_mode_find(pdk_json_get_str(member, "mode", ""), &out->mode, &wrong) < 0 ||
+            dialect < 0 || enforcement < 0)
+        return pdk_fail(err, PDK_EPROTO, 0, "'confined' is out of form");
+    out->dialect = (enum pdk_dialect)dialect;
+    out->enforcement = (enum pdk_enforced)enforcement;
+    return take_bool(member, "denied", &out->denied, err);
+}
+
+static int take_why(const struct pdk_json *v, char *out, size_t size, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *text = NULL;
+
+    if (take_bytes(v, "why", &text, err) < 0)
+        return pdk_fail(err, PDK_EPROTO, 0, "'why' is no text");
+    (void)snprintf(out, size, "%s", text ? text : "");
+    return 0;
+}
+
 int pdk_exec_result_from_json(
         const struct pdk_json *v, struct pdk_exec_result *out, struct pdk_err *err)
 {
@@ -336,7 +401,9 @@ int pdk_exec_result_from_json(
                 err, PDK_EPROTO, 0, "'nonce' is no text of %d bytes", PDK_NONCE_MAX);
     memcpy(r.nonce, nonce, len + 1);
     if (take_start(v, &r.start, err) < 0 || take_exit(v, &r, err) < 0 ||
-            take_flags(v, &r, err) < 0 || take_numbers(v, &r, err) < 0)
+            take_flags(v, &r, err) < 0 || take_numbers(v, &r, err) < 0 ||
+            take_confined(v, &r.confined, err) < 0 ||
+            take_why(v, r.why, sizeof(r.why), err) < 0)
         return err ? err->code : PDK_EPROTO;
     *out = r;
     return 0;

@@ -12,6 +12,7 @@
 
 #include "base/str.h"
 #include "process/ladder.h"
+#include "sandbox/confine/confine.h"
 
 struct pdk_err;
 struct pdk_json;
@@ -105,13 +106,23 @@ struct pdk_exec_request {
     char *log;                /* stem of the output files in the spool; NULL: not kept */
     int64_t output_cap;       /* bytes kept of each stream; 0: the default */
     char *nonce; /* comes back in the result: UTF-8, 1 to PDK_NONCE_MAX bytes */
+    struct pdk_policy policy; /* what it may write */
 };
 
 enum pdk_exec_start {
     PDK_EXEC_STARTED,
     PDK_EXEC_NO_COMMAND,
     PDK_EXEC_NO_CWD,
-    PDK_EXEC_NO_SPAWN
+    PDK_EXEC_NO_SPAWN,
+    PDK_EXEC_NO_CONFINEMENT /* it cannot be had, or failed before the command; see why */
+};
+
+/* How it was confined; mode PDK_CONFINE_NONE: it was not, the rest is nothing. */
+struct pdk_confined {
+    enum pdk_confine mode;
+    enum pdk_dialect dialect;
+    enum pdk_enforced enforcement;
+    bool denied; /* by its exit and its words: a write was refused. A diagnosis, no proof */
 };
 
 struct pdk_exec_result {
@@ -126,6 +137,8 @@ struct pdk_exec_result {
     int64_t duration_ms, cpu_ms, max_rss_kb;
     uint64_t out_bytes, out_dropped, err_bytes, err_dropped;
     bool spool_failed; /* an output could not be written whole, or not into order */
+    struct pdk_confined confined;
+    char why[512]; /* of NO_CONFINEMENT; "" */
 };
 
 /*

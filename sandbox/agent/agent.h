@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sandbox/confine/confine.h"
 #include "sandbox/protocol.h"
 
 struct job;    /* a command under way */
@@ -33,6 +34,8 @@ struct agent {
     int64_t lease_ms, heartbeat_ms, heard_ms, said_ms;
     struct job *job; /* one at a time */
     struct search *searches;
+    bool probed;
+    struct pdk_means means; /* of fence.c, once probed */
 };
 
 /* ---- server.c */

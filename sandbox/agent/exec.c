@@ -29,6 +29,7 @@
 #include "process/output.h"
 #include "process/proc.h"
 #include "sandbox/agent/agent.h"
+#include "sandbox/agent/fence.h"
 
 enum {
     LIVE_RATE = 64 << 10,   /* bytes a second of each stream, for the eye */
@@ -62,6 +63,7 @@ struct job {
     struct rusage before;
     int64_t oom_before; /* -1 where kills for memory are not counted */
     struct stream streams[2];
+    struct pdk_fence *fence; /* NULL: not confined */
     struct pdk_exec_result result;
 };
 
@@ -99,6 +101,7 @@ static void job_on_closed(uv_handle_t *handle)
     struct job *job = handle->data;
     struct agent *a = job->agent;
 
+    pdk_fence_free(job->fence);
     pdk_exec_request_fini(&job->request);
     free(job);
     pdk_agent_idle(a);
@@ -114,6 +117,8 @@ static void answer(struct job *job)
     job->state = JOB_ANSWERED;
     a->job = NULL; /* who has the answer may ask for the next at once */
     close_streams(job);
+    if (job->fence)
+        pdk_fence_finish(job->fence, &job->result);
     (void)getrusage(RUSAGE_CHILDREN, &after); /* cannot fail */
     job->result.cpu_ms = cpu_ms(&after) - cpu_ms(&job->before);
     job->result.max_rss_kb = after.ru_maxrss;
@@ -316,6 +321,8 @@ static void job_on_output(
 
     (void)proc;
     keep(job, s, data, len);
+    if (job->fence && fd == 2)
+        pdk_fence_heard(job->fence, data, len);
     if (job->mode == STREAM_LIVE)
         show_live(job, fd, data, len < PDK_CHUNK_MAX ? len : PDK_CHUNK_MAX);
     else if (job->mode == STREAM_FULL)
@@ -457,6 +464,29 @@ static enum pdk_exec_start why_unstarted(int os_errno)
             : PDK_EXEC_NO_COMMAND;
 }
 
+/* Where what was asked for cannot be had, nothing runs. */
+static int raise_fence(struct job *job, struct pdk_err *err)
+{
+    if (job->request.policy.mode == PDK_CONFINE_NONE)
+        return 0;
+    if (pdk_fence_open(job->agent, &job->request, &job->fence, err) == 0)
+        return 0;
+    (void)snprintf(job->result.why, sizeof(job->result.why), "%s", err->msg);
+    return err->code;
+}
+
+static void answer_spawn_failed(struct job *job, const struct pdk_err *err)
+{
+    enum pdk_exec_start start = why_unstarted(err->os_errno);
+
+    if (job->fence && pdk_fence_runs_own(job->fence)) {
+        start = PDK_EXEC_NO_CONFINEMENT;
+        (void)snprintf(job->result.why, sizeof(job->result.why),
+                "SANDBOX_UNAVAILABLE: %.480s", err->msg);
+    }
+    answer_unstarted(job, start, err->os_errno);
+}
+
 static int start(struct job *job, int cwd_fd, struct pdk_err *err)
 {
     static const struct pdk_proc_handlers handlers = { job_on_output, job_on_reaped,
@@ -468,11 +498,16 @@ static int start(struct job *job, int cwd_fd, struct pdk_err *err)
         .fds = { -1, -1, -1 },
     };
     static const char *const no_env[] = { NULL };
+    int rc;
 
     if (!spec.envp)
         spec.envp = no_env;
-    return pdk_proc_start(
-            job->agent->loop, &spec, false, &handlers, job, &job->proc, err);
+    if (job->fence)
+        pdk_fence_apply(job->fence, &spec);
+    rc = pdk_proc_start(job->agent->loop, &spec, false, &handlers, job, &job->proc, err);
+    if (job->fence)
+        pdk_fence_started(job->fence);
+    return rc;
 }
 
 static void begin(struct job *job)
@@ -514,8 +549,10 @@ void pdk_agent_exec(struct agent *a, int64_t id, const struct pdk_json *params)
             a, job->request.cwd ? job->request.cwd : ".", O_RDONLY | O_DIRECTORY);
     if (cwd_fd < 0)
         answer_unstarted(job, PDK_EXEC_NO_CWD, errno);
+    else if (raise_fence(job, &err) < 0)
+        answer_unstarted(job, PDK_EXEC_NO_CONFINEMENT, err.os_errno);
     else if (start(job, cwd_fd, &err) < 0)
-        answer_unstarted(job, why_unstarted(err.os_errno), err.os_errno);
+        answer_spawn_failed(job, &err);
     else
         begin(job);
 }

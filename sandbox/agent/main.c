@@ -1,5 +1,6 @@
 /*
  * paddock-agent --root DIR [--spool DIR] [--lease MS]
+ * paddock-agent --root DIR --probe       what confines commands here, as one JSON document
  *
  * With the privilege for it, the agent lives as the first process of a pid namespace of its own, so
  * that the kernel ends everything with it; the outer process only waits. Without, it is the reaper
@@ -20,12 +21,17 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/json.h"
+#include "base/str.h"
 #include "process/descend.h"
 #include "sandbox/agent/agent.h"
+#include "sandbox/agent/fence.h"
 
 static int usage(void)
 {
-    (void)fputs("usage: paddock-agent --root DIR [--spool DIR] [--lease MS]\n", stderr);
+    (void)fputs(
+            "usage: paddock-agent --root DIR [--spool DIR] [--lease MS] | --root DIR --probe\n",
+            stderr);
     return 2;
 }
 
@@ -140,13 +146,30 @@ static void enter_namespace(struct agent *a)
         (void)waitpid(inner, NULL, 0);
 }
 
+static int print_means(struct agent *a)
+{
+    PDK_AUTO_JSON struct pdk_json *v = NULL;
+    PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
+    struct pdk_err err = PDK_ERR_INIT;
+
+    if (pdk_means_to_json(pdk_fence_means(a), &v, &err) < 0 ||
+            pdk_json_write(v, PDK_JSON_COMPACT, &text, &err) < 0 ||
+            puts(pdk_buf_str(&text)) < 0 || fflush(stdout) != 0)
+        return 1;
+    pdk_means_fini(&a->means);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct agent a = { .root_fd = -1 };
     struct pdk_err err = PDK_ERR_INIT;
+    bool probe = argc > 1 && strcmp(argv[argc - 1], "--probe") == 0;
     sigset_t watched;
 
-    if (parse(argc, argv, &a) < 0)
+    if (argc == 4 && strcmp(argv[1], "--shim") == 0)
+        return pdk_agent_shim(atoi(argv[2]), atoi(argv[3]));
+    if (parse(probe ? argc - 1 : argc, argv, &a) < 0)
         return usage();
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(
@@ -160,5 +183,5 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "paddock-agent: %s\n", err.msg);
         return 1;
     }
-    return pdk_agent_serve(&a);
+    return probe ? print_means(&a) : pdk_agent_serve(&a);
 }

@@ -443,6 +443,7 @@ int pdk_agent_serve(struct agent *a)
     listen_to_signals(a);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     pdk_framer_fini(&wire.framer);
+    pdk_means_fini(&a->means);
     (void)close(a->root_fd);
     return uv_loop_close(&loop) == 0 ? 0 : 1;
 }
