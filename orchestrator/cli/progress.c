@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 
-enum { LINE_MAX_BYTES = 200, DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 24, LINE_START = 50 };
+enum { LINE_MAX_BYTES = 200, DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 24 };
 
 struct row {
     char *name;
@@ -90,20 +90,34 @@ static void add_elapsed(struct pdk_buf *out, const struct row *row, int64_t now_
     pdk_buf_addf(out, " %8s", elapsed);
 }
 
-/* One line of the table, never wider than the screen. */
+/* Not in the middle of a character; the bytes are no fewer than the columns that they take. */
+static size_t cut(const struct pdk_buf *text, size_t max)
+{
+    size_t at = 0;
+
+    while (at < text->len) {
+        size_t n = pdk_utf8_seq(text->data + at, text->len - at, NULL);
+
+        n = n > 0 ? n : 1;
+        if (at + n > max)
+            break;
+        at += n;
+    }
+    return at;
+}
+
+/* One line of the table, never as wide as the screen: a terminal would go on to the next line. */
 static void add_row(
         struct pdk_buf *out, const struct row *row, size_t columns, int64_t now_ms)
 {
-    PDK_AUTO_BUF struct pdk_buf last = PDK_BUF_INIT;
-    size_t room = columns > LINE_START + 1 ? columns - LINE_START - 1 : 0;
-    size_t len = row->line_len < room ? row->line_len : room;
+    PDK_AUTO_BUF struct pdk_buf line = PDK_BUF_INIT;
 
-    pdk_utf8_printable(row->line, len, &last);
-    pdk_buf_addf(out, "%-14.14s %-13.13s", row->name ? row->name : "",
+    pdk_buf_addf(&line, "%-14.14s %-13.13s", row->name ? row->name : "",
             row->state ? row->state : "");
-    add_elapsed(out, row, now_ms);
-    pdk_buf_addf(out, "  %-9.9s ", row->verdict[0] ? row->verdict : row->stage);
-    pdk_buf_add(out, pdk_buf_str(&last), last.len < room ? last.len : room);
+    add_elapsed(&line, row, now_ms);
+    pdk_buf_addf(&line, "  %-9.9s ", row->verdict[0] ? row->verdict : row->stage);
+    pdk_utf8_printable(row->line, row->line_len, &line);
+    pdk_buf_add(out, pdk_buf_str(&line), cut(&line, columns - 1));
     pdk_buf_adds(out, "\x1b[K\n");
 }
 
