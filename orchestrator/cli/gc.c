@@ -3,6 +3,7 @@
  * by looking at directories. A run that a process still drives is left alone; working copies that
  * --keep left are removed (their trees stay in the vault).
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -108,6 +109,19 @@ static int sweep_templates(struct pdk_cli *cli, struct sweep *s, struct pdk_err 
     return 0;
 }
 
+static void print_item(const struct pdk_json *item)
+{
+    const char *action = pdk_json_get_str(item, "action", "");
+
+    if (pdk_json_get(item, "templates"))
+        printf("%s %" PRId64 " templates (%" PRId64 " bytes)\n", action,
+                pdk_json_get_int(item, "templates", 0),
+                pdk_json_get_int(item, "bytes", 0));
+    else
+        printf("%s %s: %s\n", action, pdk_json_get_str(item, "sandbox", ""),
+                pdk_json_get_str(item, "detail", ""));
+}
+
 static int print_sweep(struct pdk_cli *cli, struct sweep *s)
 {
     size_t n = pdk_json_len(s->items);
@@ -117,14 +131,9 @@ static int print_sweep(struct pdk_cli *cli, struct sweep *s)
 
         return s->failed ? 4 : status;
     }
-    for (size_t i = 0; i < n; i++) {
-        const struct pdk_json *item = pdk_json_at(s->items, i);
-
-        printf("%s %s: %s\n", pdk_json_get_str(item, "action", ""),
-                pdk_json_get_str(item, "sandbox", ""),
-                pdk_json_get_str(item, "detail", ""));
-    }
-    pdk_cli_say(cli, "%zu sandboxes looked at, %d could not be removed\n", n, s->failed);
+    for (size_t i = 0; i < n; i++)
+        print_item(pdk_json_at(s->items, i));
+    pdk_cli_say(cli, "%zu things looked at, %d could not be removed\n", n, s->failed);
     return s->failed ? 4 : 0;
 }
 

@@ -9,10 +9,10 @@ struct pdk_event;
 
 /* One candidate as it stands. */
 struct pdk_candidate_view {
-    size_t place;      /* 0… over the whole run, in declaration order */
-    const char *name;  /* "c1"; "task/c1" in a fleet */
-    const char *state; /* "running", …; "judged" at the end */
-    const char *stage; /* the command under way: "mission", a check's name; "" for none */
+    size_t place;        /* 0… over the whole run, in declaration order */
+    const char *name;    /* "c1"; "task/c1" in a fleet */
+    const char *state;   /* "running", …; "judged" at the end */
+    const char *stage;   /* the check under way; "" for none */
     const char *verdict; /* NULL before the end */
     const char *reason;  /* NULL for none */
     int64_t started_ms;  /* pdk_clock_ms() when it was started */

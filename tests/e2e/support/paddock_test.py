@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pathlib
+import select
 import signal
 import stat
 import subprocess
@@ -29,6 +30,55 @@ class Result:
     def __str__(self):
         return "%r: exit %d\n--- stdout\n%s\n--- stderr\n%s" % (
             self.argv, self.code, self.out.decode(errors="replace"), self.err.decode(errors="replace"))
+
+
+def wait_readable(fd, what, seconds):
+    """Waits until a descriptor has something to tell."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    if not poll.poll(seconds * 1000):
+        raise AssertionError("never came: " + what)
+
+
+class Signs:
+    """A fifo by which commands and a test tell each other, a byte or a line each: `echo > PATH`, and `head -c 1 PATH`."""
+
+    def __init__(self, case, path):
+        self.path = pathlib.Path(path)
+        os.mkfifo(self.path, 0o666)
+        self.fd = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)  # both ends, so that nobody ever finds none
+        case.addCleanup(os.close, self.fd)
+
+    def wait(self, count=1, seconds=60):
+        """Waits for so many lines, and returns what they say."""
+        text = b""
+        while text.count(b"\n") < count:
+            wait_readable(self.fd, "%d lines in %s" % (count, self.path), seconds)
+            text += os.read(self.fd, 1)
+        return text.decode().splitlines()
+
+    def give(self, count=1):
+        os.write(self.fd, b"\n" * count)
+
+
+def children(pid):
+    """The processes below one, as descriptors that tell their end."""
+    found = []
+    for task in pathlib.Path("/proc/%d/task" % pid).iterdir():
+        for child in (task / "children").read_text().split():
+            try:
+                found.append(os.pidfd_open(int(child)))
+            except ProcessLookupError:
+                continue
+            found += children(int(child))
+    return found
+
+
+def ended(processes, seconds=60):
+    """Waits for the end of all of them."""
+    for fd in processes:
+        wait_readable(fd, "the end of a process", seconds)
+        os.close(fd)
 
 
 def wait_for(what, sign, seconds=60):
