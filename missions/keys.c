@@ -83,8 +83,15 @@ static const struct pdk_word in_words[] = {
 
 static const struct pdk_word baseline_words[] = {
     { "skip", PDK_KEY_BUILT },
-    { "pass", PDK_KEY_LATER },
-    { "fail", PDK_KEY_LATER },
+    { "pass", PDK_KEY_BUILT },
+    { "fail", PDK_KEY_BUILT },
+    { NULL, PDK_KEY_BUILT },
+};
+
+static const struct pdk_word tests_words[] = {
+    { "junit", PDK_KEY_BUILT },
+    { "tap", PDK_KEY_BUILT },
+    { "patterns", PDK_KEY_BUILT },
     { NULL, PDK_KEY_BUILT },
 };
 
@@ -97,6 +104,13 @@ static const struct pdk_word on_timeout_words[] = {
 static const struct pdk_word severity_words[] = {
     { "block", PDK_KEY_BUILT },
     { "warn", PDK_KEY_BUILT },
+    { NULL, PDK_KEY_BUILT },
+};
+
+static const struct pdk_word flaky_words[] = {
+    { "all", PDK_KEY_BUILT },
+    { "majority", PDK_KEY_BUILT },
+    { "any", PDK_KEY_BUILT },
     { NULL, PDK_KEY_BUILT },
 };
 
@@ -268,6 +282,19 @@ static const struct pdk_block score_block = {
     "score", "A number out of a check", score_keys, sizeof(score_keys) / sizeof(*score_keys), 0
 };
 
+static const struct pdk_key tests_keys[] = {
+    { .name = "format", .type = PDK_KEY_WORD, .flags = PDK_KEY_REQUIRED,
+        .at = offsetof(struct pdk_check_tests, format), .words = tests_words,
+        .doc = "How the output names them." },
+    { .name = "passed", .type = PDK_KEY_PATTERN, .at = offsetof(struct pdk_check_tests, passed),
+        .doc = "With `patterns`: finds tests that passed; the named or first group is the name." },
+    { .name = "failed", .type = PDK_KEY_PATTERN, .at = offsetof(struct pdk_check_tests, failed),
+        .doc = "With `patterns`: finds tests that failed." },
+};
+static const struct pdk_block tests_block = {
+    "tests", "The tests that a check ran", tests_keys, sizeof(tests_keys) / sizeof(*tests_keys), 0
+};
+
 static const struct pdk_key check_keys[] = {
     { .name = "name", .type = PDK_KEY_ID, .flags = PDK_KEY_REQUIRED, .at = offsetof(struct pdk_check, name),
         .doc = "Its name, once per list." },
@@ -291,6 +318,13 @@ static const struct pdk_key check_keys[] = {
     { .name = "score", .type = PDK_KEY_OBJECT, .state = PDK_KEY_LATER,
         .at = offsetof(struct pdk_check, score), .block = &score_block,
         .doc = "A number for `select: [score]`." },
+    { .name = "results", .type = PDK_KEY_STRING, .at = offsetof(struct pdk_check, results), .min = 1,
+        .doc = "A file that it writes: removed before it runs, then read as if it stood after its output." },
+    { .name = "tests", .type = PDK_KEY_OBJECT, .at = offsetof(struct pdk_check, tests), .block = &tests_block,
+        .doc = "How its output names the tests that it ran." },
+    { .name = "min_tests", .type = PDK_KEY_INT, .at = offsetof(struct pdk_check, min_tests), .min = 1,
+        .max = 1000000000,
+        .doc = "How many tests it runs at least; needs `tests`." },
 };
 static const struct pdk_block check_block = {
     "check", "One check", check_keys, sizeof(check_keys) / sizeof(*check_keys), sizeof(struct pdk_check)
@@ -314,10 +348,13 @@ static const struct pdk_key verify_keys[] = {
         .doc = "A fresh sandbox of the candidate's tree, or the mission's own." },
     { .name = "baseline", .type = PDK_KEY_ENUM, .at = offsetof(struct pdk_plan_verify, baseline),
         .fallback = "skip", .words = baseline_words,
-        .doc = "What the base must do in the checks." },
-    { .name = "confirm", .type = PDK_KEY_INT, .state = PDK_KEY_LATER,
-        .at = offsetof(struct pdk_plan_verify, confirm), .fallback = "0", .min = 0, .max = 100,
-        .doc = "How often the winner must pass again." },
+        .doc = "What the base must do in the checks, which see it once: all of them pass, or one of them fail that passes for the candidate." },
+    { .name = "confirm", .type = PDK_KEY_INT, .at = offsetof(struct pdk_plan_verify, confirm),
+        .fallback = "0", .min = 0, .max = 100,
+        .doc = "How often the winner must pass again; with `baseline: fail` once at least." },
+    { .name = "flaky", .type = PDK_KEY_ENUM, .at = offsetof(struct pdk_plan_verify, flaky),
+        .fallback = "all", .words = flaky_words,
+        .doc = "How many of these runs, the first counted, must have passed; else the winner abstains." },
     { .name = "protect", .type = PDK_KEY_STRINGS, .state = PDK_KEY_LATER,
         .at = offsetof(struct pdk_plan_verify, protect), .max = 1000,
         .doc = "Paths restored from the base before checks run." },
@@ -552,7 +589,7 @@ const struct pdk_block pdk_fleet_block = {
 const struct pdk_block *const pdk_blocks[] = { &pdk_mission_block, &pdk_fleet_block,
     &task_block, &task_defaults_block, &attempt_block, &sandbox_block, &limits_block,
     &container_block, &verify_block, &budget_block, &check_block, &expect_block,
-    &score_block, &promote_block, &stop_block, &tasks_from_block, NULL };
+    &score_block, &tests_block, &promote_block, &stop_block, &tasks_from_block, NULL };
 
 const struct pdk_key *pdk_block_key(const struct pdk_block *block, const char *name)
 {

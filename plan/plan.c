@@ -72,6 +72,10 @@ static void check_fini(struct pdk_check *check)
     pdk_strv_fini(&check->expect.not_err);
     free(check->abstain_exit);
     free(check->score.stdout_pattern);
+    free(check->results);
+    free(check->tests.format);
+    free(check->tests.passed);
+    free(check->tests.failed);
 }
 
 static void verify_fini(struct pdk_plan_verify *verify)

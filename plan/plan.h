@@ -26,6 +26,8 @@ enum pdk_promote_policy { PDK_POLICY_MANUAL, PDK_POLICY_AUTO_ON_PASS };
 enum pdk_promote_as { PDK_AS_WORKTREE, PDK_AS_PATCH, PDK_AS_BRANCH, PDK_AS_COMMIT };
 enum pdk_land { PDK_LAND_NONE, PDK_LAND_BRANCHES, PDK_LAND_TRAIN };
 enum pdk_goal { PDK_GOAL_MAX, PDK_GOAL_MIN };
+enum pdk_tamper { PDK_TAMPER_FAIL, PDK_TAMPER_REPORT };
+enum pdk_flaky { PDK_FLAKY_ALL, PDK_FLAKY_MAJORITY, PDK_FLAKY_ANY };
 enum pdk_keep { PDK_KEEP_WINNER, PDK_KEEP_ALL, PDK_KEEP_FAILED, PDK_KEEP_NONE };
 
 /* A key and its text, in the file's order. */
@@ -79,6 +81,13 @@ struct pdk_expect {
     struct pdk_strv out, err, not_out, not_err; /* PCRE2 patterns for stdout, stderr */
 };
 
+/* How a check's output names the tests that it ran. */
+struct pdk_check_tests {
+    char *format; /* "junit", "tap", "patterns"; NULL: it names none */
+    char *passed,
+            *failed; /* of "patterns": PCRE2 whose named or first group is a test's name */
+};
+
 struct pdk_check {
     char *name;
     struct pdk_command run; /* empty: a manual check */
@@ -89,13 +98,18 @@ struct pdk_check {
     int *abstain_exit;
     size_t abstain_exit_len;
     struct pdk_check_score score;
+    char *results; /* a file of the sandbox that the check writes; NULL: none */
+    struct pdk_check_tests tests;
+    int min_tests; /* 0: not asked */
 };
 
 struct pdk_plan_verify {
     bool in_same; /* verify in the mission's own sandbox */
     enum pdk_baseline baseline;
     int confirm;
+    enum pdk_flaky flaky;
     struct pdk_strv protect;
+    enum pdk_tamper tamper;
     int64_t max_lines, max_files; /* budget; 0: none */
     struct pdk_check *checks;
     size_t checks_len;

@@ -56,7 +56,12 @@ enum pdk_event_type {
     /* name*, index*, severity* ("block", "warn"), verdict*, reason, detail, exit_code, signal,
      * timed_out, leaked, duration_ms. */
     PDK_EVENT_CHECK_ENDED,
-    /* verdict*, reason, detail. */
+    /* Of a task: tree*, checks* (bodies as of check.ended): what the checks say of the base. */
+    PDK_EVENT_BASELINE_ENDED,
+    /* round*, of*, verdict*, reason, detail, policy*, checks (bodies as of check.ended): the checks ran
+     * once more on the candidate's tree. */
+    PDK_EVENT_CONFIRM_ENDED,
+    /* verdict*, reason, detail. The last one counts. */
     PDK_EVENT_CANDIDATE_JUDGED,
     /* id*, as*, tree, target. Before the first byte is written. */
     PDK_EVENT_PROMOTION_INTENT,

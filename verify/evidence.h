@@ -33,6 +33,7 @@ PDK_DEFINE_AUTO(struct pdk_patterns, pdk_patterns_free)
 struct pdk_evidence {
     const struct pdk_exec_result *result; /* NULL: none came, the agent was lost */
     const char *out_path, *err_path; /* captured output; read only where patterns ask */
+    const char *results_path;        /* of the file that the check wrote; NULL: none */
 };
 
 struct pdk_outcome {

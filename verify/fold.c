@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "store/event.h"
 #include "verify/verdict.h"
+#include "verify/witness.h"
 
 /* One finding of an attempt; of several of a kind the one with the lowest rank stands. */
 struct finding {
@@ -16,6 +17,12 @@ struct finding {
     int64_t rank;
     enum pdk_reason reason;
     char detail[256];
+};
+
+/* The checks run again on the same tree: so many rounds, how they ended. */
+struct rerun {
+    int passed, failed, unseen;
+    char policy[16]; /* "all", "majority", "any" */
 };
 
 struct candidate {
@@ -30,11 +37,14 @@ struct candidate {
     struct finding failed, abstained, broken;
     bool captured, changed;
     int64_t leaked;
+    size_t flips; /* checks that failed on the base and pass here */
+    struct rerun rerun;
 };
 
 struct task {
     char *id;
     bool allow_empty;
+    struct pdk_witness witness;
 };
 
 struct pdk_fold {
@@ -53,8 +63,10 @@ void pdk_fold_free(struct pdk_fold *fold)
 {
     if (!fold)
         return;
-    for (size_t i = 0; i < fold->tasks_len; i++)
+    for (size_t i = 0; i < fold->tasks_len; i++) {
         free(fold->tasks[i].id);
+        pdk_witness_fini(&fold->tasks[i].witness);
+    }
     for (size_t i = 0; i < fold->candidates_len; i++) {
         pdk_strv_fini(&fold->candidates[i].checks);
         pdk_strv_fini(&fold->candidates[i].ended);
@@ -110,8 +122,10 @@ static int plan_task(struct pdk_fold *fold, const struct pdk_event *e, size_t *o
             return pdk_fail_nomem(err);
         fold->tasks_len++;
     }
-    if (e->type == PDK_EVENT_TASK_PLANNED)
+    if (e->type == PDK_EVENT_TASK_PLANNED) {
         fold->tasks[t].allow_empty = pdk_json_get_bool(e->body, "allow_empty", false);
+        pdk_witness_ask(&fold->tasks[t].witness, e->body);
+    }
     *out = t;
     return 0;
 }
@@ -184,7 +198,8 @@ static void keep(
     (void)snprintf(f->detail, sizeof(f->detail), "%s", text); /* may be cut */
 }
 
-static int take_check(struct candidate *c, const struct pdk_event *e, struct pdk_err *err)
+static int take_check(struct candidate *c, const struct pdk_witness *witness,
+        const struct pdk_event *e, struct pdk_err *err)
 {
     enum pdk_reason reason = pdk_reason_find(pdk_json_get_str(e->body, "reason", NULL));
     const char *name = pdk_json_get_str(e->body, "name", NULL);
@@ -202,6 +217,8 @@ static int take_check(struct candidate *c, const struct pdk_event *e, struct pdk
     if (!pdk_streq(severity, "block"))
         return 0;
     pdk_strv_add(&c->ended, name);
+    c->flips += pdk_witness_compare(witness, e->body, &reason);
+    verdict = pdk_reason_verdict(reason);
     if (verdict == PDK_VERDICT_FAIL)
         keep(&c->failed, index, reason, *detail ? detail : name);
     else if (verdict == PDK_VERDICT_ABSTAIN)
@@ -221,10 +238,24 @@ static int take_failure(
     return 0;
 }
 
-static int take(struct candidate *c, const struct pdk_event *e, struct pdk_err *err)
+static void take_rerun(struct rerun *rerun, const struct pdk_json *body)
+{
+    const char *verdict = pdk_json_get_str(body, "verdict", "");
+
+    rerun->passed += pdk_streq(verdict, "pass");
+    rerun->failed += pdk_streq(verdict, "fail");
+    rerun->unseen += pdk_streq(verdict, "abstain");
+    (void)snprintf(rerun->policy, sizeof(rerun->policy), "%s",
+            pdk_json_get_str(body, "policy", "all"));
+}
+
+static int take(struct pdk_fold *fold, struct candidate *c, const struct pdk_event *e,
+        struct pdk_err *err)
 {
     if (e->type == PDK_EVENT_CHECK_ENDED)
-        return take_check(c, e, err);
+        return take_check(c, &fold->tasks[c->task].witness, e, err);
+    if (e->type == PDK_EVENT_CONFIRM_ENDED)
+        take_rerun(&c->rerun, e->body);
     if (e->type == PDK_EVENT_ATTEMPT_FAILED)
         return take_failure(c, e, err);
     if (e->type == PDK_EVENT_COMMAND_ENDED)
@@ -250,11 +281,21 @@ static void take_skip(struct pdk_fold *fold, const struct pdk_event *e)
     }
 }
 
+static int take_baseline(
+        struct pdk_fold *fold, const struct pdk_event *e, struct pdk_err *err)
+{
+    size_t task = find_task(fold, e->task);
+
+    if (task == fold->tasks_len)
+        return fail_body(e, "no such task", err);
+    return pdk_witness_take(&fold->tasks[task].witness, e->body, err);
+}
+
 static bool matters(enum pdk_event_type type)
 {
     return type == PDK_EVENT_ATTEMPT_STATE || type == PDK_EVENT_ATTEMPT_FAILED ||
             type == PDK_EVENT_COMMAND_ENDED || type == PDK_EVENT_CAPTURE_DONE ||
-            type == PDK_EVENT_CHECK_ENDED;
+            type == PDK_EVENT_CHECK_ENDED || type == PDK_EVENT_CONFIRM_ENDED;
 }
 
 int pdk_fold_event(
@@ -268,6 +309,8 @@ int pdk_fold_event(
         return plan_candidate(fold, event, err);
     if (event->type == PDK_EVENT_TASK_JUDGED)
         take_skip(fold, event);
+    if (event->type == PDK_EVENT_BASELINE_ENDED)
+        return take_baseline(fold, event, err);
     if (!matters(event->type) || event->candidate == 0)
         return 0;
     struct candidate *c = find_candidate(fold, event->task, event->candidate);
@@ -277,7 +320,7 @@ int pdk_fold_event(
         return 0;
     if (event->attempt > c->attempt)
         start_attempt(c, event->attempt);
-    return take(c, event, err);
+    return take(fold, c, event, err);
 }
 
 static void say(struct pdk_judgement *out, enum pdk_reason reason, const char *detail)
@@ -297,7 +340,38 @@ static const char *missing_check(const struct candidate *c)
     return NULL;
 }
 
-static void judge(const struct candidate *c, struct pdk_judgement *out)
+/* The first run counts as well. False: it may pass. */
+static bool judge_rerun(const struct rerun *rerun, struct pdk_judgement *out)
+{
+    int passed = 1 + rerun->passed, runs = passed + rerun->failed;
+    bool enough = pdk_streq(rerun->policy, "any") ||
+            (pdk_streq(rerun->policy, "majority") ? 2 * passed > runs : passed == runs);
+    char count[64];
+
+    if (rerun->policy[0] == '\0')
+        return false;
+    (void)snprintf(count, sizeof(count), "passed %d of %d runs", passed, runs);
+    if (!enough)
+        say(out, PDK_REASON_FLAKY, count);
+    else if (rerun->unseen > 0)
+        say(out, PDK_REASON_NOT_CONFIRMED, count);
+    return !enough || rerun->unseen > 0;
+}
+
+static void judge_pass(const struct candidate *c, const struct pdk_witness *witness,
+        struct pdk_judgement *out)
+{
+    const char *check = "";
+    enum pdk_reason reason = pdk_witness_judge(witness, c->flips, &check);
+
+    if (reason != PDK_REASON_NONE)
+        say(out, reason, check);
+    else if (!judge_rerun(&c->rerun, out))
+        say(out, PDK_REASON_NONE, "");
+}
+
+static void judge(
+        const struct pdk_fold *fold, const struct candidate *c, struct pdk_judgement *out)
 {
     const char *missing = missing_check(c);
 
@@ -318,7 +392,7 @@ static void judge(const struct candidate *c, struct pdk_judgement *out)
     else if (!c->changed && !c->allow_empty)
         say(out, PDK_REASON_NOTHING_ATTEMPTED, "");
     else
-        say(out, PDK_REASON_NONE, "");
+        judge_pass(c, &fold->tasks[c->task].witness, out);
 }
 
 int pdk_fold_candidate(const struct pdk_fold *fold, const char *task, int candidate,
@@ -329,7 +403,7 @@ int pdk_fold_candidate(const struct pdk_fold *fold, const char *task, int candid
     if (!c)
         return pdk_fail(err, PDK_ENOTFOUND, 0, "no candidate %d of task '%s'", candidate,
                 task ? task : "");
-    judge(c, out);
+    judge(fold, c, out);
     return 0;
 }
 
@@ -370,7 +444,7 @@ static void judge_task(
         struct pdk_judgement j;
         if (fold->candidates[i].task != task)
             continue;
-        judge(&fold->candidates[i], &j);
+        judge(fold, &fold->candidates[i], &j);
         count(&tally, &j);
     }
     pick(&tally, order, out);

@@ -124,10 +124,9 @@ struct matcher {
     bool utf8;
 };
 
-static enum pdk_match search(const struct matcher *m)
+static enum pdk_match search(const struct matcher *m, size_t at)
 {
     int64_t deadline = pdk_clock_ms() + BUDGET_MS;
-    size_t at = 0;
 
     while (at <= m->len) {
         size_t last = m->len - at < WINDOW ? m->len : at + WINDOW;
@@ -145,27 +144,82 @@ static enum pdk_match search(const struct matcher *m)
     return PDK_MATCH_NO;
 }
 
+static void matcher_fini(struct matcher *m)
+{
+    pcre2_match_data_free(m->data);
+    pcre2_match_context_free(m->ctx);
+}
+
+static int matcher_init(struct matcher *m, const struct pdk_pattern *pattern,
+        const struct pdk_subject *subject, struct pdk_err *err)
+{
+    bool as_text = subject->utf8 && pattern->utf8;
+
+    *m = (struct matcher){ .code = as_text ? pattern->utf8 : pattern->bytes,
+        .subject = subject->text,
+        .len = subject->len,
+        .utf8 = as_text };
+    m->data = pcre2_match_data_create_from_pattern(m->code, NULL);
+    m->ctx = pcre2_match_context_create(NULL);
+    if (!m->data || !m->ctx) {
+        matcher_fini(m);
+        return pdk_fail_nomem(err);
+    }
+    (void)pcre2_set_match_limit(m->ctx, MATCH_LIMIT); /* these three always give 0 */
+    (void)pcre2_set_depth_limit(m->ctx, DEPTH_LIMIT);
+    (void)pcre2_set_heap_limit(m->ctx, HEAP_KIB);
+    return 0;
+}
+
 int pdk_pattern_match(const struct pdk_pattern *pattern, const char *subject, size_t len,
         bool utf8, enum pdk_match *out, struct pdk_err *err)
 {
-    bool as_text = utf8 && pattern->utf8;
-    struct matcher m = { .code = as_text ? pattern->utf8 : pattern->bytes,
-        .data = pcre2_match_data_create(1, NULL),
-        .ctx = pcre2_match_context_create(NULL),
-        .subject = subject,
-        .len = len,
-        .utf8 = as_text };
-    int rc = 0;
+    struct pdk_subject all = { subject, len, utf8 };
+    struct matcher m;
 
-    if (m.data && m.ctx) {
-        (void)pcre2_set_match_limit(m.ctx, MATCH_LIMIT); /* these three always give 0 */
-        (void)pcre2_set_depth_limit(m.ctx, DEPTH_LIMIT);
-        (void)pcre2_set_heap_limit(m.ctx, HEAP_KIB);
-        *out = search(&m);
-    } else {
-        rc = pdk_fail_nomem(err);
+    if (matcher_init(&m, pattern, &all, err) < 0)
+        return PDK_ENOMEM;
+    *out = search(&m, 0);
+    matcher_fini(&m);
+    return 0;
+}
+
+/* The number of the group that names what is looked for; 0: the whole match. */
+static uint32_t telling_group(const pcre2_code *code)
+{
+    uint32_t names = 0, groups = 0;
+    PCRE2_SPTR table = NULL;
+
+    (void)pcre2_pattern_info(code, PCRE2_INFO_NAMECOUNT, &names); /* these three are 0 */
+    (void)pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &groups);
+    (void)pcre2_pattern_info(code, PCRE2_INFO_NAMETABLE, (void *)&table);
+    if (names > 0)
+        return ((uint32_t)table[0] << 8) | table[1];
+    return groups > 0 ? 1 : 0;
+}
+
+static struct pdk_span span_of(const struct matcher *m, uint32_t group)
+{
+    const PCRE2_SIZE *at = pcre2_get_ovector_pointer(m->data);
+    struct pdk_span span = { at[2 * group], at[2 * group + 1] };
+
+    return span.start == PCRE2_UNSET || span.end < span.start ? (struct pdk_span){ 0, 0 }
+                                                              : span;
+}
+
+int pdk_pattern_find(const struct pdk_pattern *pattern, const struct pdk_subject *subject,
+        size_t from, struct pdk_span *whole, struct pdk_span *group, enum pdk_match *out,
+        struct pdk_err *err)
+{
+    struct matcher m;
+
+    if (matcher_init(&m, pattern, subject, err) < 0)
+        return PDK_ENOMEM;
+    *out = search(&m, from);
+    if (*out == PDK_MATCH_YES) {
+        *whole = span_of(&m, 0);
+        *group = span_of(&m, telling_group(m.code));
     }
-    pcre2_match_data_free(m.data);
-    pcre2_match_context_free(m.ctx);
-    return rc;
+    matcher_fini(&m);
+    return 0;
 }

@@ -6,7 +6,8 @@
  *   fails     when a blocking check determinately did not meet its expectation;
  *   abstains  when none did, but something needed could not be seen: a check abstained or did not
  *             end, the attempt failed, processes outlived it, there is no check at all, or the tree
- *             is unchanged (unless allow_empty);
+ *             is unchanged (unless allow_empty); the base was to be seen and does not make its
+ *             passing tell (witness.h); the checks ran again and did not always pass;
  *   passes    else.
  * A task and a mission's run pass when a candidate passed, fail when every candidate failed, abstain
  * else. A fleet's run fails when a task failed, abstains when none did but one abstained, passes else.
@@ -33,16 +34,29 @@ enum pdk_reason {
     PDK_REASON_CHECK_FAILED,    /* exit code or signal */
     PDK_REASON_OUTPUT_MISMATCH, /* a pattern */
     PDK_REASON_CHECK_TIMED_OUT,
+    PDK_REASON_TOO_FEW_TESTS, /* fewer than min_tests */
+    PDK_REASON_TAMPERED,      /* it changed what is protected */
     /* Of an abstain, from a check. */
     PDK_REASON_TIMEOUT_NOT_JUDGED, /* timed out, and on_timeout: abstain */
     PDK_REASON_MANUAL_CHECK,
-    PDK_REASON_ABSTAIN_EXIT,      /* an exit code that the check declared */
-    PDK_REASON_SPAWN_FAILED,      /* its command could not be started */
-    PDK_REASON_OUT_OF_MEMORY,     /* ended by the kernel for want of memory */
-    PDK_REASON_OUTPUT_TRUNCATED,  /* what decides may be in the part that was dropped */
-    PDK_REASON_OUTPUT_NOT_JUDGED, /* a pattern met its match limit */
-    PDK_REASON_OUTPUT_UNREADABLE, /* the captured output cannot be read */
-    PDK_REASON_CHECK_MISSING,     /* a blocking check did not end */
+    PDK_REASON_ABSTAIN_EXIT,       /* an exit code that the check declared */
+    PDK_REASON_SPAWN_FAILED,       /* its command could not be started */
+    PDK_REASON_OUT_OF_MEMORY,      /* ended by the kernel for want of memory */
+    PDK_REASON_OUTPUT_TRUNCATED,   /* what decides may be in the part that was dropped */
+    PDK_REASON_OUTPUT_NOT_JUDGED,  /* a pattern met its match limit */
+    PDK_REASON_OUTPUT_UNREADABLE,  /* the captured output cannot be read */
+    PDK_REASON_CHECK_MISSING,      /* a blocking check did not end */
+    PDK_REASON_TESTS_NOT_MEASURED, /* min_tests, and no tests in its output */
+    PDK_REASON_SCORE_MISSING,      /* a score was asked for, and none was found */
+    /* Of an abstain, from comparing with the base. */
+    PDK_REASON_WITNESS_UNSATISFIABLE, /* baseline: fail, and the same failure before and after */
+    PDK_REASON_NO_FLIP,       /* baseline: fail, and no check failed on the base */
+    PDK_REASON_TESTS_MISSING, /* tests that failed on the base are not among those that pass */
+    PDK_REASON_BASELINE_BROKEN,       /* baseline: pass, and the base failed */
+    PDK_REASON_BASELINE_NOT_OBSERVED, /* what the base does could not be seen */
+    /* Of an abstain, from running checks again. */
+    PDK_REASON_FLAKY,         /* mixed results on the same tree */
+    PDK_REASON_NOT_CONFIRMED, /* the checks could not be run again */
     /* Of an abstain, from the attempt. */
     PDK_REASON_NO_CHECKS,
     PDK_REASON_NOTHING_ATTEMPTED, /* unchanged tree */

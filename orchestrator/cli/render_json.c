@@ -189,6 +189,17 @@ static void take_capture(struct pdk_json *c, const struct pdk_json *body)
     copy(c, "lines_deleted", body, "deleted");
 }
 
+/* How many, without their names: the log has those. */
+static struct pdk_json *count_tests(const struct pdk_json *tests)
+{
+    struct pdk_json *counts = pdk_json_object();
+
+    copy(counts, "passed", tests, "passed");
+    copy(counts, "failed", tests, "failed");
+    copy(counts, "skipped", tests, "skipped");
+    return counts;
+}
+
 static void take_check(struct pdk_json *c, const struct pdk_json *body)
 {
     static const char *const keys[] = { "name", "verdict", "reason", "detail", "severity",
@@ -199,7 +210,9 @@ static void take_check(struct pdk_json *c, const struct pdk_json *body)
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         copy(check, keys[i], body, keys[i]);
     (void)pdk_json_set(check, "signal", signal ? pdk_json_int(signal) : pdk_json_null());
-    (void)pdk_json_set(check, "score", pdk_json_null());
+    copy(check, "score", body, "score");
+    if (pdk_json_get(body, "tests"))
+        (void)pdk_json_set(check, "tests", count_tests(pdk_json_get(body, "tests")));
     (void)pdk_json_append(pdk_json_get(c, "checks"), check);
     (void)pdk_json_set_int(c, "leaked_processes",
             pdk_json_get_int(c, "leaked_processes", 0) +

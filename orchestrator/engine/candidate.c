@@ -149,6 +149,28 @@ static void open_session(struct candidate *c)
     begin_close(c);
 }
 
+static void begin_open(struct candidate *c)
+{
+    struct pdk_err err = PDK_ERR_INIT;
+
+    if (pdk_session_for(c, "", &c->run->start, "mission", &c->session, &err) < 0) {
+        fail_with(c, PDK_REASON_MATERIALIZE_FAILED, &err, false);
+        judge(c);
+        return;
+    }
+    pdk_record_then(c, open_session);
+}
+
+static void after_baseline(struct candidate *c)
+{
+    if (c->canceled) {
+        fail_attempt(c, PDK_REASON_CANCELED, "interrupted", false);
+        judge(c);
+    } else {
+        begin_open(c);
+    }
+}
+
 void pdk_candidate_start(struct candidate *c)
 {
     struct pdk_err err = PDK_ERR_INIT;
@@ -158,13 +180,14 @@ void pdk_candidate_start(struct candidate *c)
         c->started_ms = pdk_clock_ms();
     reset_attempt(c);
     set_state(c, PDK_CANDIDATE_MATERIALIZING);
-    if (name_attempt(c, &err) < 0 || write_objective(c, &err) < 0 ||
-            pdk_session_for(c, "", &c->run->start, "mission", &c->session, &err) < 0) {
+    if (name_attempt(c, &err) < 0 || write_objective(c, &err) < 0) {
         fail_with(c, PDK_REASON_MATERIALIZE_FAILED, &err, false);
         judge(c);
-        return;
+    } else if (pdk_baseline_wanted(c)) {
+        pdk_baseline_start(c, after_baseline);
+    } else {
+        begin_open(c);
     }
-    pdk_record_then(c, open_session);
 }
 
 /* ---- setup and mission */
@@ -494,9 +517,13 @@ static void candidate_on_verified(
 
 static void start_verification(struct candidate *c)
 {
+    struct verification_spec spec = { .kind = PDK_VERIFY_CANDIDATE,
+        .same = c->session,
+        .tree = c->tree,
+        .done = candidate_on_verified };
     struct pdk_err err = PDK_ERR_INIT;
 
-    if (pdk_verification_start(c, c->session, candidate_on_verified, &err) == 0)
+    if (pdk_verification_start(c, &spec, &err) == 0)
         return;
     fail_with(c, PDK_REASON_MATERIALIZE_FAILED, &err, false);
     candidate_on_verified(c, false, NULL);
@@ -512,6 +539,8 @@ static void begin_verify(struct candidate *c)
     if (c->canceled) {
         fail_attempt(c, PDK_REASON_CANCELED, "interrupted", false);
         candidate_on_verified(c, false, NULL);
+    } else if (pdk_baseline_wait(c, begin_verify)) {
+        pdk_candidate_show(c, "baseline");
     } else if (memo && memo->done) {
         share_outcomes(c, memo);
         judge(c);
@@ -527,8 +556,8 @@ static void begin_verify(struct candidate *c)
     }
 }
 
-/* What the events amount to, and the end of its life. */
-static void record_judgement(struct candidate *c)
+/* What the events amount to. */
+void pdk_candidate_judge(struct candidate *c, bool again)
 {
     struct pdk_json *body = pdk_json_object();
     struct pdk_err err = PDK_ERR_INIT;
@@ -537,7 +566,8 @@ static void record_judgement(struct candidate *c)
                 c->run->fold, c->task->id, c->plan->index, &c->judgement, &err) < 0)
         c->judgement =
                 (struct pdk_judgement){ PDK_VERDICT_ABSTAIN, PDK_REASON_NOT_JUDGED, "" };
-    set_state(c, PDK_CANDIDATE_JUDGED);
+    if (!again)
+        set_state(c, PDK_CANDIDATE_JUDGED);
     (void)pdk_json_set_str(body, "verdict", pdk_verdict_name(c->judgement.verdict));
     (void)pdk_json_set_str(body, "reason",
             c->judgement.reason == PDK_REASON_NONE
@@ -547,6 +577,14 @@ static void record_judgement(struct candidate *c)
             body, "detail", c->judgement.detail, strlen(c->judgement.detail));
     (void)pdk_json_set_int(body, "duration_ms", c->ended_ms - c->started_ms);
     pdk_record(c->run, PDK_EVENT_CANDIDATE_JUDGED, c, body);
+    if (again)
+        pdk_candidate_show(c, "");
+}
+
+/* The end of its life. */
+static void record_judgement(struct candidate *c)
+{
+    pdk_candidate_judge(c, false);
     set_state(c, PDK_CANDIDATE_RELEASED);
 }
 

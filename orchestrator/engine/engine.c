@@ -36,10 +36,12 @@ static int make_patterns(
         struct task_run *task, const struct pdk_plan_task *plan, struct pdk_err *err)
 {
     task->patterns = calloc(plan->verify.checks_len + 1, sizeof(struct pdk_patterns *));
-    if (!task->patterns)
+    task->gauges = calloc(plan->verify.checks_len + 1, sizeof(struct pdk_gauge *));
+    if (!task->patterns || !task->gauges)
         return pdk_fail_nomem(err);
     for (size_t i = 0; i < plan->verify.checks_len; i++)
-        if (pdk_patterns_compile(&plan->verify.checks[i], &task->patterns[i], err) < 0)
+        if (pdk_patterns_compile(&plan->verify.checks[i], &task->patterns[i], err) < 0 ||
+                pdk_gauge_compile(&plan->verify.checks[i], &task->gauges[i], err) < 0)
             return pdk_wrap(err, "check '%s'", plan->verify.checks[i].name);
     return 0;
 }
@@ -179,6 +181,7 @@ static void record_run_planned(struct run *run)
 
 static void record_task_planned(struct run *run, size_t place)
 {
+    static const char *const baselines[] = { "skip", "pass", "fail" };
     const struct pdk_plan_task *task = &run->spec->plan->tasks[place];
     struct pdk_json *body = pdk_json_object();
 
@@ -187,6 +190,7 @@ static void record_task_planned(struct run *run, size_t place)
             pdk_json_strv((const char *const *)task->needs.items, task->needs.len));
     (void)pdk_json_set_bool(body, "allow_empty", task->allow_empty);
     (void)pdk_json_set(body, "checks", blocking_checks(task));
+    (void)pdk_json_set_str(body, "baseline", baselines[task->verify.baseline]);
     pdk_record_task(run, PDK_EVENT_TASK_PLANNED, task->id, body);
 }
 
@@ -245,7 +249,7 @@ static void fill_summary(struct pdk_select_candidate *out, const struct candidat
     out->lines = c->diff.added + c->diff.deleted;
 }
 
-static int choose(struct run *run, size_t place, struct pdk_err *err)
+static int choose(struct run *run, size_t place, int *winner, struct pdk_err *err)
 {
     const struct pdk_plan_task *task = &run->spec->plan->tasks[place];
     PDK_AUTO_FREE struct pdk_select_candidate *all =
@@ -260,7 +264,7 @@ static int choose(struct run *run, size_t place, struct pdk_err *err)
             fill_summary(&all[n++], &run->candidates[i]);
     if (pdk_select(&task->select, all, n, &selection, err) < 0)
         return err->code;
-    run->tasks[place].winner = selection.winner;
+    *winner = selection.winner;
     pdk_selection_fini(&selection);
     return 0;
 }
@@ -275,6 +279,20 @@ static void pass_over_rest(
             pdk_candidate_pass_over(&run->candidates[i], reason, detail);
 }
 
+int pdk_run_choose(
+        struct run *run, size_t place, struct candidate **out, struct pdk_err *err)
+{
+    int winner = 0;
+
+    if (choose(run, place, &winner, err) < 0)
+        return err->code;
+    for (size_t i = 0; winner > 0 && i < run->candidates_len; i++)
+        if (run->candidates[i].task_place == place &&
+                run->candidates[i].plan->index == winner)
+            *out = &run->candidates[i];
+    return 0;
+}
+
 static void judge_task(struct run *run, size_t place)
 {
     const struct pdk_plan_task *plan = &run->spec->plan->tasks[place];
@@ -283,8 +301,9 @@ static void judge_task(struct run *run, size_t place)
     struct pdk_err err = PDK_ERR_INIT;
 
     pass_over_rest(run, place, PDK_REASON_CANCELED, "not started");
+    pdk_confirm_settle(run, place);
     if (pdk_fold_task(run->fold, plan->id, &task->judgement, &err) < 0 ||
-            choose(run, place, &err) < 0)
+            choose(run, place, &task->winner, &err) < 0)
         run->fatal = err;
     (void)pdk_json_set_str(body, "verdict", pdk_verdict_name(task->judgement.verdict));
     (void)pdk_json_set_str(body, "reason",
@@ -342,15 +361,36 @@ static void stop_watching(struct run *run)
     uv_close((uv_handle_t *)&run->watch->turn, NULL);
 }
 
-void pdk_run_candidate_ended(struct run *run, struct candidate *c)
+static void end_unit(struct run *run, size_t task)
 {
-    if (pdk_sched_ended(run->sched, c->task_place))
-        judge_task(run, c->task_place);
+    if (pdk_sched_ended(run->sched, task))
+        judge_task(run, task);
     if (run->fatal.code != 0)
         pdk_sched_cancel(run->sched);
     start_ready(run);
     if (pdk_sched_idle(run->sched))
         stop_watching(run);
+}
+
+/* Whether nobody but the one that ends now is left of its task. */
+static bool is_last(const struct run *run, size_t task)
+{
+    for (size_t i = 0; i < run->candidates_len; i++)
+        if (run->candidates[i].task_place == task &&
+                run->candidates[i].state != PDK_CANDIDATE_RELEASED)
+            return false;
+    return true;
+}
+
+void pdk_run_candidate_ended(struct run *run, struct candidate *c)
+{
+    if (!is_last(run, c->task_place) || !pdk_confirm_start(run, c->task_place))
+        end_unit(run, c->task_place);
+}
+
+void pdk_run_task_confirmed(struct run *run, size_t task)
+{
+    end_unit(run, task);
 }
 
 static void run_on_signal(uv_signal_t *handle, int signum)
@@ -362,7 +402,8 @@ static void run_on_signal(uv_signal_t *handle, int signum)
     pdk_sched_cancel(run->sched);
     for (size_t i = 0; i < run->candidates_len; i++)
         if (run->candidates[i].attempt > 0 &&
-                run->candidates[i].state < PDK_CANDIDATE_JUDGED)
+                (run->candidates[i].state < PDK_CANDIDATE_JUDGED ||
+                        run->candidates[i].verification))
             pdk_candidate_interrupt(&run->candidates[i], run->signals > 1);
     if (pdk_sched_idle(run->sched))
         stop_watching(run);
@@ -448,18 +489,24 @@ static void record_end(struct run *run, struct pdk_engine_result *out)
     pdk_record(run, PDK_EVENT_RUN_ENDED, NULL, body);
 }
 
+static void task_fini(struct task_run *task, size_t checks)
+{
+    for (size_t i = 0; task->patterns && i < checks; i++)
+        pdk_patterns_free(task->patterns[i]);
+    for (size_t i = 0; task->gauges && i < checks; i++)
+        pdk_gauge_free(task->gauges[i]);
+    free(task->patterns);
+    free(task->gauges);
+    pdk_json_free(task->baseline);
+}
+
 static void run_fini(struct run *run)
 {
     for (size_t i = 0; run->candidates && i < run->candidates_len; i++)
         pdk_candidate_fini(&run->candidates[i]);
     free(run->candidates);
-    for (size_t i = 0; run->tasks && i < run->spec->plan->tasks_len; i++) {
-        for (size_t j = 0;
-                run->tasks[i].patterns && j < run->spec->plan->tasks[i].verify.checks_len;
-                j++)
-            pdk_patterns_free(run->tasks[i].patterns[j]);
-        free(run->tasks[i].patterns);
-    }
+    for (size_t i = 0; run->tasks && i < run->spec->plan->tasks_len; i++)
+        task_fini(&run->tasks[i], run->spec->plan->tasks[i].verify.checks_len);
     free(run->tasks);
     while (run->memos) {
         struct tree_memo *gone = run->memos;

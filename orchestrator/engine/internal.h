@@ -20,6 +20,7 @@
 #include "trees/template.h"
 #include "trees/vault.h"
 #include "verify/evidence.h"
+#include "verify/measure.h"
 
 struct run;
 struct uv_loop_s;
@@ -65,7 +66,9 @@ struct candidate {
     struct pdk_sandbox_record
             kept; /* a working copy that outlives the attempt; id NULL: none */
     struct verification *verification;
-    struct candidate *next_waiting; /* for the same tree's verification */
+    struct candidate *next_waiting; /* for the same tree's verification, or the base's */
+    void (*then)(struct candidate *c); /* goes on once the base has been seen */
+    int confirmed;                     /* rounds of checks that ran again */
     struct pending_command command;
     void (*act)(struct candidate *c); /* waits for what was recorded; NULL: none */
     struct candidate *next_act;
@@ -86,6 +89,10 @@ struct tree_memo {
 struct task_run {
     const struct pdk_backend *backend;
     struct pdk_patterns **patterns; /* one a check; NULL for a manual one */
+    struct pdk_gauge **gauges;      /* likewise */
+    enum { BASELINE_NONE, BASELINE_BUSY, BASELINE_DONE } baseline_state;
+    struct pdk_json *baseline; /* outcomes of the checks on the base; NULL: none */
+    struct candidate *baseline_waiting; /* who verifies once it has ended */
     struct pdk_judgement judgement;
     int winner;
 };
@@ -130,6 +137,7 @@ void pdk_record(struct run *run, enum pdk_event_type type, const struct candidat
         struct pdk_json *body);
 void pdk_record_task(struct run *run, enum pdk_event_type type, const char *task,
         struct pdk_json *body);
+void pdk_record_warning(const struct candidate *c, const char *text);
 void pdk_record_warnings(struct candidate *c, const struct pdk_strv *warnings);
 void pdk_record_intent(struct candidate *c, const char *id, const char *dir,
         const char *purpose, const struct pdk_oid *tree);
@@ -165,7 +173,29 @@ void pdk_record_command_end(struct candidate *c, const char *stage,
 int pdk_session_for(struct candidate *c, const char *suffix, const struct pdk_oid *tree,
         const char *purpose, struct pdk_session **out, struct pdk_err *err);
 
+/* ---- baseline.c */
+
+/* Whether the checks of the candidate's task still have to see the base. */
+bool pdk_baseline_wanted(const struct candidate *c);
+/* Lets them, by this candidate; done comes once, whatever became of it. */
+void pdk_baseline_start(struct candidate *c, void (*done)(struct candidate *c));
+/* True: the candidate has to wait for that, and `then` is called after. */
+bool pdk_baseline_wait(struct candidate *c, void (*then)(struct candidate *c));
+
+/* ---- confirm.c */
+
+/*
+ * Before a task is judged: runs the checks of its winner again as often as it has to pass them, and of
+ * the next one's where it does not. True: under way, pdk_run_task_confirmed() is called after.
+ */
+bool pdk_confirm_start(struct run *run, size_t task);
+/* The task is judged now: winners whose checks did not run again are not confirmed. */
+void pdk_confirm_settle(struct run *run, size_t task);
+
 /* ---- candidate.c */
+
+/* The verdict on the candidate by all that is recorded; again: it had one before. */
+void pdk_candidate_judge(struct candidate *c, bool again);
 
 void pdk_candidate_start(struct candidate *c);
 void pdk_candidate_interrupt(struct candidate *c, bool at_once);
@@ -177,13 +207,27 @@ void pdk_candidate_fini(struct candidate *c);
 
 /* ---- verification.c */
 
-/*
- * Checks the candidate's tree: in its session where given, else in a fresh sandbox. Every check is
- * recorded. done comes once; whole: each check ran to an end that holds for this tree.
- */
-int pdk_verification_start(struct candidate *c, struct pdk_session *same,
-        void (*done)(struct candidate *c, bool whole, struct pdk_json *outcomes),
-        struct pdk_err *err);
+/* whole: each check ran to an end that holds for the tree. outcomes: bodies of check.ended, borrowed. */
+typedef void verification_done(
+        struct candidate *c, bool whole, struct pdk_json *outcomes);
+
+enum verification_kind {
+    PDK_VERIFY_CANDIDATE, /* every check is recorded, a lost sandbox fails the attempt */
+    PDK_VERIFY_BASE,      /* these two are recorded by who asked, as a whole */
+    PDK_VERIFY_AGAIN
+};
+
+struct verification_spec {
+    enum verification_kind kind;
+    int round;                /* of PDK_VERIFY_AGAIN, from 1 */
+    struct pdk_session *same; /* NULL: in a fresh sandbox of the tree */
+    struct pdk_oid tree;
+    verification_done *done; /* comes once */
+};
+
+/* Runs the checks of the candidate's task on a tree. spec is copied. */
+int pdk_verification_start(
+        struct candidate *c, const struct verification_spec *spec, struct pdk_err *err);
 void pdk_verification_stop(struct verification *v, bool at_once);
 
 /* ---- leaks.c */
@@ -201,6 +245,10 @@ void pdk_leaks_look(struct candidate *c, void (*done)(struct candidate *c));
 
 /* The candidate has ended and holds nothing any more. */
 void pdk_run_candidate_ended(struct run *run, struct candidate *c);
+void pdk_run_task_confirmed(struct run *run, size_t task);
+/* The candidate that would win the task by what is known; NULL: none. */
+int pdk_run_choose(
+        struct run *run, size_t task, struct candidate **out, struct pdk_err *err);
 bool pdk_run_stopping(const struct run *run); /* interrupted, or the store failed */
 
 #endif

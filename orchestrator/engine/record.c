@@ -161,14 +161,18 @@ void pdk_record_task(struct run *run, enum pdk_event_type type, const char *task
     record_event(run, &event, body);
 }
 
+void pdk_record_warning(const struct candidate *c, const char *text)
+{
+    struct pdk_json *body = pdk_json_object();
+
+    (void)pdk_json_set_bytes(body, "text", text, strlen(text));
+    pdk_record(c->run, PDK_EVENT_WARNING, c, body);
+}
+
 void pdk_record_warnings(struct candidate *c, const struct pdk_strv *warnings)
 {
-    for (size_t i = 0; i < warnings->len; i++) {
-        struct pdk_json *body = pdk_json_object();
-
-        (void)pdk_json_set_str(body, "text", warnings->items[i]);
-        pdk_record(c->run, PDK_EVENT_WARNING, c, body);
-    }
+    for (size_t i = 0; i < warnings->len; i++)
+        pdk_record_warning(c, warnings->items[i]);
 }
 
 void pdk_record_attempt_failed(
@@ -246,6 +250,6 @@ void pdk_record_released(struct candidate *c, const char *id, const struct pdk_e
         pdk_record(c->run, PDK_EVENT_SANDBOX_RELEASED, c, body);
         return;
     }
-    (void)pdk_json_set_bytes(body, "text", why->msg, strlen(why->msg));
-    pdk_record(c->run, PDK_EVENT_WARNING, c, body);
+    pdk_json_free(body);
+    pdk_record_warning(c, why->msg);
 }

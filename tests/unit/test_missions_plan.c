@@ -204,8 +204,7 @@ static const struct {
     const char *text, *keys;
 } later[] = {
     { "verify: {confirm: 0, baseline: skip, protect: [], budget: {}}", "" },
-    { "verify: {confirm: 1}", "verify.confirm" },
-    { "verify: {baseline: fail}", "verify.baseline" },
+    { "verify: {confirm: 1, baseline: fail}", "" },
     { "verify: {protect: [a]}", "verify.protect" },
     { "verify: {budget: {max_lines: 1}}", "verify.budget" },
     { "verify: {checks: [{name: a, run: b, score: {stdout: x}}]}",

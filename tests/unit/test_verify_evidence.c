@@ -50,7 +50,7 @@ static void judge(struct scene *s, struct pdk_outcome *out)
     PDK_AUTO_FREE char *out_path = pdk_test_path("out");
     PDK_AUTO_FREE char *err_path = pdk_test_path("err");
     PDK_AUTO_PATTERNS struct pdk_patterns *patterns = NULL;
-    struct pdk_evidence evidence = { &s->result, out_path, err_path };
+    struct pdk_evidence evidence = { &s->result, out_path, err_path, NULL };
     struct pdk_err err = PDK_ERR_INIT;
 
     if (s->out)
@@ -118,7 +118,7 @@ END_TEST
 START_TEST(no_result_means_that_the_agent_was_lost)
 {
     PDK_AUTO_PATTERNS struct pdk_patterns *patterns = NULL;
-    struct pdk_evidence none = { NULL, NULL, NULL };
+    struct pdk_evidence none = { NULL, NULL, NULL, NULL };
     struct pdk_outcome out;
     struct scene s;
 

@@ -95,7 +95,7 @@ static int act_judge(void *user, long fault)
     PDK_AUTO_PATTERNS struct pdk_patterns *patterns = NULL;
     PDK_AUTO_FREE char *path = pdk_test_path("out");
     struct pdk_exec_result result = { .exit_code = 0 };
-    struct pdk_evidence evidence = { &result, path, path };
+    struct pdk_evidence evidence = { &result, path, path, NULL };
     struct pdk_outcome outcome = { { PDK_VERDICT_ABSTAIN, PDK_REASON_COUNT, "" }, NULL };
 
     fault_arm(fault);
