@@ -184,16 +184,16 @@ class Found(t.Case):
         self.assertEqual(refused(doc), [("pass", None), ("abstain", "wrote_outside"), ("pass", None)])
 
     def test_who_works_on_meanwhile_is_not_in_the_way(self):
-        go, there = self.dir / "go", self.dir / "there"
-        run = self.start("--json", "mission", "run", "--run-id", "r", "--cmd", ": > '%s'; while ! [ -e '%s' ]; do sleep 0.05; done; echo two > f" % (there, go),
-                         "--check", "true")
-        t.wait_for("the mission", there.exists)
+        go, there = t.Signs(self, self.dir / "go"), t.Signs(self, self.dir / "there")
+        run = self.start("--json", "mission", "run", "--run-id", "r", "--check", "true",
+                         "--cmd", "echo > '%s'; head -c 1 '%s'; echo two > f" % (there.path, go.path))
+        there.wait()
         self.repo.write("mine", "m\n")
         self.repo.commit("meanwhile")
         self.repo.git("checkout", "-qb", "side")
         self.repo.git("tag", "v1")
         self.repo.git("config", "branch.side.remote", "origin")
-        go.touch()
+        go.give()
         out, _ = run.communicate(timeout=100)
         self.assertEqual(t.json.loads(out)["verdict"], "pass")
         self.paddock("promote", "r")

@@ -76,14 +76,17 @@ class Overlay(t.Case):
         self.assertEqual((self.mounts(), self.left()), ([], []))
 
     def test_a_killed_run_is_swept(self):
-        meet = self.dir / "meet"
-        run = self.start("mission", "run", "--backend", "overlay", "--cmd", "echo > '%s'; sleep 99" % meet, "--check", "true",
+        signs = t.Signs(self, self.dir / "signs")
+        run = self.start("mission", "run", "--backend", "overlay", "--cmd", "echo > '%s'; sleep 99" % signs.path, "--check", "true",
                          "-n", "2", start_new_session=True)
-        t.wait_for("a command", meet.exists)
+        signs.wait()
         self.assertNotEqual(self.mounts(), [])
+        processes = t.children(run.pid)
         run.send_signal(signal.SIGKILL)
         run.wait()
-        t.wait_for("a sweep", lambda: self.paddock("gc", code=None).code == 0 and not self.mounts() and not self.left())
+        t.ended(processes)
+        self.paddock("gc")
+        self.assertEqual((self.mounts(), self.left()), ([], []))
 
     def test_an_ordinary_user_is_told(self):
         if not shutil.which("setpriv"):

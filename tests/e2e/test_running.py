@@ -8,7 +8,6 @@ import pathlib
 import re
 import signal
 import sys
-import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
@@ -162,24 +161,19 @@ class Running(t.Case):
         self.assertIn(b"\nlast\n", text[-200:])
 
     def test_endless_output_costs_neither_disk_nor_memory(self):
-        highest, agents = [0], set()
+        highest, agents = 0, set()
         process = self.start("--json", "mission", "run", "--cmd", "yes", "--timeout", "2s")
-
-        def watch():
-            while process.poll() is None:
-                for pid in self.agents_below(process.pid):
-                    agents.add(pid)
-                    highest[0] = max(highest[0], self.high_water(pid))
-                time.sleep(0.02)
-
-        thread = threading.Thread(target=watch)
-        thread.start()
+        pidfd = os.pidfd_open(process.pid)
+        self.addCleanup(os.close, pidfd)
+        while not t.readable(pidfd, 0.02):
+            for pid in self.agents_below(process.pid):
+                agents.add(pid)
+                highest = max(highest, self.high_water(pid))
         out, err = process.communicate()
-        thread.join()
         self.assertEqual(process.returncode, 3, err)
         self.assertTrue(agents)
         if os.environ.get("PDK_SANITIZED") != "1":
-            self.assertLess(highest[0], 8192, "KiB of an agent")
+            self.assertLess(highest, 8192, "KiB of an agent")
         size = sum(p.stat().st_size for p in (self.dir / "state").glob("*/logs/**/*") if p.is_file())
         self.assertLess(size, 20 << 20)
         self.assertGreater(json.loads(out)["candidates"][0]["mission"]["stdout_dropped"], 0)
@@ -260,11 +254,10 @@ class Running(t.Case):
     # ---- signals
 
     def interrupted(self, signals, command="sleep 99", n=2):
-        ready = self.dir / "ready"
-        ready.mkdir()
+        ready = t.Signs(self, self.dir / "ready")
         process = self.start("mission", "run", "--run-id", "cut", "-n", str(n), "-j", str(n), "--check", "true", "--cmd",
-                             "echo two > f; echo $$ > '%s'/$PADDOCK_CANDIDATE; %s" % (ready, command))
-        t.wait_for("all candidates", lambda: len(list(ready.iterdir())) == n)
+                             "echo two > f; echo > '%s'; %s" % (ready.path, command))
+        ready.wait(n)
         for signum in signals:
             process.send_signal(signum)
         process.communicate(timeout=60)
@@ -291,14 +284,14 @@ class Running(t.Case):
         self.check_ended()
 
     def test_a_second_interrupt_ends_at_once(self):
-        ready = self.dir / "ready"
-        ready.mkdir()
+        signs = t.Signs(self, self.dir / "signs")
         process = self.start("mission", "run", "--run-id", "cut", "-n", "2", "-j", "2", "--events", "--cmd",
-                             "trap '' INT TERM; echo two > f; echo $$ > '%s'/$PADDOCK_CANDIDATE; while :; do sleep 1; done" % ready)
-        t.wait_for("all candidates", lambda: len(list(ready.iterdir())) == 2)
+                             "trap \"echo > '%s'\" INT; trap '' TERM; echo two > f; echo > '%s'; while :; do sleep 1; done"
+                             % (signs.path, signs.path))
+        signs.wait(2)
         started = time.monotonic()
         process.send_signal(signal.SIGINT)
-        time.sleep(0.2)  # two signals of one kind at once are one
+        signs.wait(2)  # it was taken: two signals of one kind at once are one
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130)
@@ -306,10 +299,10 @@ class Running(t.Case):
         self.assertEqual(self.processes_in(str(self.dir / "state")), [])
 
     def test_cancel_from_elsewhere_is_an_interrupt(self):
-        ready = self.dir / "ready"
+        ready = t.Signs(self, self.dir / "ready")
         process = self.start("mission", "run", "--run-id", "cut", "-n", "2", "-j", "1", "--check", "true",
-                             "--cmd", "echo two > f; : > '%s'; sleep 99" % ready)
-        t.wait_for("the first candidate", ready.exists)
+                             "--cmd", "echo two > f; echo > '%s'; sleep 99" % ready.path)
+        ready.wait()
         doc = self.paddock("--json", "mission", "cancel", "cu").json
         self.assertEqual((doc["run"], doc["canceled"]), ("cut", True))
         process.communicate(timeout=60)
@@ -320,9 +313,9 @@ class Running(t.Case):
 
     def test_cancel_signals_nobody_elses_process(self):
         """A run cut off by a kill has no driver; its number may be anybody's by now."""
-        ready = self.dir / "ready"
-        process = self.start("mission", "run", "--run-id", "cut", "--cmd", ": > '%s'; sleep 99" % ready)
-        t.wait_for("the candidate", ready.exists)
+        ready = t.Signs(self, self.dir / "ready")
+        process = self.start("mission", "run", "--run-id", "cut", "--cmd", "echo > '%s'; sleep 99" % ready.path)
+        ready.wait()
         process.kill()
         process.communicate(timeout=60)
         done = self.paddock("mission", "cancel", "cut", code=2)

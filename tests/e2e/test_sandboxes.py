@@ -270,9 +270,10 @@ class Exec(t.Case):
         self.assertEqual(left, [])
 
     def test_an_interrupt_reaches_the_command(self):
-        mark = self.dir / "ready"
-        process = self.start("sandbox", "exec", "directory", "--", "sh", "-c", "trap 'exit 9' INT; : > '%s'; while :; do sleep 0.1; done" % mark)
-        t.wait_for("the command", mark.exists)
+        ready = t.Signs(self, self.dir / "ready")
+        process = self.start("sandbox", "exec", "directory", "--", "sh", "-c",
+                             "trap 'exit 9' INT; echo > '%s'; while :; do sleep 0.1; done" % ready.path)
+        ready.wait()
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
         self.assertIn(process.returncode, (9, 130))

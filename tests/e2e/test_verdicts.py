@@ -87,13 +87,11 @@ class Verdicts(t.Case):
                 self.assertEqual(doc["candidates"][0]["verdict"], "abstain")
 
     def test_a_sandbox_that_somebody_else_deletes_is_an_abstain(self):
-        mark = self.dir / "where"
-        text = mission_file(["{name: gone, run: 'pwd > %s.new; mv %s.new %s; while test -e %s; do :; done; exit 1'}"
-                             % (mark, mark, mark, mark)])
+        where, go = t.Signs(self, self.dir / "where"), t.Signs(self, self.dir / "go")
+        text = mission_file(["{name: gone, run: 'pwd > %s; head -c 1 %s; exit 1'}" % (where.path, go.path)])
         process = self.start("--json", "mission", "run", self.file("m.yaml", text))
-        t.wait_for("the check", mark.exists)
-        shutil.rmtree(mark.read_text().strip())
-        mark.unlink()
+        shutil.rmtree(where.wait()[0])
+        go.give()
         out, err = process.communicate()
         self.assertEqual(process.returncode, 3, (out, err))
 

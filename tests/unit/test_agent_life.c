@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -115,10 +116,11 @@ START_TEST(a_reader_that_stands_still_does_not_hold_its_end)
     int status = 0;
     pdk_peer_open(&p, _i);
 
-    (void)pdk_peer_send(&p, "exec", pdk_peer_sh("echo up > up; exec yes"));
     PDK_AUTO_FREE char *up = pdk_peer_path(&p, "up");
-    while (!pdk_test_exists(up))
-        (void)usleep(1000);
+    ck_assert_int_eq(mkfifo(up, 0600), 0);
+    ck_assert_int_eq(chmod(up, 0666), 0);
+    (void)pdk_peer_send(&p, "exec", pdk_peer_sh("echo up > up; exec yes"));
+    free(pdk_test_read(up, NULL)); /* to its end: the command goes on to write */
     pdk_peer_close_stdin(&p);
     ck_assert_int_eq(waitpid(p.pid, &status, 0), p.pid);
     ck_assert_int_eq(status, 0);

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -10,7 +11,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -341,11 +344,11 @@ START_TEST(a_maker_may_be_killed_at_any_moment)
 
     for (int i = 0; i < 12; i++) {
         pid_t pid = fork_maker();
-        int spins = rand_r(&seed) % 400;
+        PDK_AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+        struct pollfd end = { .fd = pidfd, .events = POLLIN };
+        struct timespec moment = { 0, rand_r(&seed) % 15000000 };
 
-        for (int j = 0; j < spins; j++)
-            (void)getppid();
-        (void)usleep((unsigned int)rand_r(&seed) % 15000);
+        ck_assert_int_ge(ppoll(&end, 1, &moment, NULL), 0); /* or its own end */
         ck_assert_int_eq(kill(pid, SIGKILL), 0);
         (void)wait_maker(pid);
         expect_recovery();

@@ -9,7 +9,6 @@ import signal
 import stat
 import subprocess
 import tempfile
-import time
 import unittest
 
 PADDOCK = os.environ.get("PADDOCK", "paddock")
@@ -32,11 +31,15 @@ class Result:
             self.argv, self.code, self.out.decode(errors="replace"), self.err.decode(errors="replace"))
 
 
-def wait_readable(fd, what, seconds):
-    """Waits until a descriptor has something to tell."""
+def readable(fd, seconds):
+    """Whether a descriptor has something to tell (a pidfd: the end of its process) within that time."""
     poll = select.poll()
     poll.register(fd, select.POLLIN)
-    if not poll.poll(seconds * 1000):
+    return bool(poll.poll(seconds * 1000))
+
+
+def wait_readable(fd, what, seconds):
+    if not readable(fd, seconds):
         raise AssertionError("never came: " + what)
 
 
@@ -79,16 +82,6 @@ def ended(processes, seconds=60):
     for fd in processes:
         wait_readable(fd, "the end of a process", seconds)
         os.close(fd)
-
-
-def wait_for(what, sign, seconds=60):
-    """Waits until sign() holds; a test never sleeps for a length of time."""
-    end = time.monotonic() + seconds
-    while not (value := sign()):
-        if time.monotonic() > end:
-            raise AssertionError("never came: " + what)
-        time.sleep(0.01)
-    return value
 
 
 def alive(pid):
