@@ -44,14 +44,14 @@ static const struct pdk_word backend_words[] = {
 
 static const struct pdk_word confine_words[] = {
     { "danger-full-access", PDK_KEY_BUILT },
-    { "workspace-write", PDK_KEY_LATER },
-    { "read-only", PDK_KEY_LATER },
+    { "workspace-write", PDK_KEY_BUILT },
+    { "read-only", PDK_KEY_BUILT },
     { NULL, PDK_KEY_BUILT },
 };
 
 static const struct pdk_word enforce_words[] = {
     { "any", PDK_KEY_BUILT },
-    { "full", PDK_KEY_LATER },
+    { "full", PDK_KEY_BUILT },
     { NULL, PDK_KEY_BUILT },
 };
 

@@ -186,6 +186,8 @@ static bool judge_interruption(const struct pdk_check *check,
         conclude(out, check, PDK_REASON_SANDBOX_LOST, "the sandbox went away");
     } else if (r->canceled) {
         conclude(out, check, PDK_REASON_CANCELED, "canceled");
+    } else if (r->start == PDK_EXEC_NO_CONFINEMENT) {
+        conclude(out, check, PDK_REASON_CONFINEMENT_FAILED, "%s", r->why);
     } else if (r->start != PDK_EXEC_STARTED) {
         conclude(out, check, full ? PDK_REASON_DISK_FULL : PDK_REASON_SPAWN_FAILED,
                 "its command could not be started%s%s", r->start_errno ? ": " : "",

@@ -75,6 +75,8 @@ static const struct {
             "a setup command failed" },
     [PDK_REASON_MISSION_NOT_STARTED] = { "mission_not_started", PDK_VERDICT_ABSTAIN,
             "the mission's command could not be started" },
+    [PDK_REASON_CONFINEMENT_FAILED] = { "confinement_failed", PDK_VERDICT_ABSTAIN,
+            "the confinement of its command could not be set up" },
     [PDK_REASON_CAPTURE_FAILED] = { "capture_failed", PDK_VERDICT_ABSTAIN,
             "what it made could not be captured" },
     [PDK_REASON_SANDBOX_LOST] = { "sandbox_lost", PDK_VERDICT_ABSTAIN,

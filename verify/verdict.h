@@ -64,6 +64,7 @@ enum pdk_reason {
     PDK_REASON_MATERIALIZE_FAILED,
     PDK_REASON_SETUP_FAILED,
     PDK_REASON_MISSION_NOT_STARTED,
+    PDK_REASON_CONFINEMENT_FAILED, /* nothing ran: what confines it could not be set up */
     PDK_REASON_CAPTURE_FAILED,
     PDK_REASON_SANDBOX_LOST, /* its directory went away */
     PDK_REASON_AGENT_LOST,   /* or was never reached */

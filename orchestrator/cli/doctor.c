@@ -10,6 +10,7 @@
 #include "process/env.h"
 #include "process/run.h"
 #include "sandbox/agent_path.h"
+#include "sandbox/confinement.h"
 
 struct probe_list {
     struct pdk_json *items;
@@ -98,6 +99,62 @@ static void probe_backends(struct probe_list *list)
     }
 }
 
+static void add_dialect(struct pdk_json *out, enum pdk_dialect dialect,
+        const struct pdk_means *means, const char *detail, const char *why)
+{
+    PDK_AUTO_STRV struct pdk_strv missing = PDK_STRV_INIT;
+    struct pdk_json *v = pdk_json_object();
+    enum pdk_enforced enforced =
+            why ? PDK_ENFORCED_NONE : pdk_confine_enforced(dialect, means->landlock);
+    struct pdk_err err = PDK_ERR_INIT;
+
+    if (!why)
+        (void)pdk_confine_missing(dialect, means->landlock, &missing, &err);
+    (void)pdk_json_set_str(v, "dialect", pdk_dialect_name(dialect));
+    (void)pdk_json_set_str(v, "enforcement", pdk_enforced_name(enforced));
+    (void)pdk_json_set_str(v, "detail", why ? why : detail);
+    (void)pdk_json_set(v, "not_covered",
+            pdk_json_strv((const char *const *)missing.items, missing.len));
+    (void)pdk_json_append(out, v);
+}
+
+/* One that is missing is no failure: nobody has asked for it yet. */
+static struct pdk_json *probe_confinement(const struct pdk_cli *cli)
+{
+    struct pdk_json *out = pdk_json_array();
+    PDK_AUTO_FREE char *agent = NULL;
+    PDK_AUTO_MEANS struct pdk_means means = { 0 };
+    struct pdk_err err = PDK_ERR_INIT;
+    char abi[32];
+
+    if (pdk_agent_path(&agent, &err) < 0 ||
+            pdk_confinement_probe(agent, cli->paths.dir ? cli->paths.dir : "/var/tmp",
+                    &means, &err) < 0) {
+        add_dialect(out, PDK_DIALECT_NONE, &means, NULL, err.msg);
+        return out;
+    }
+    (void)snprintf(abi, sizeof(abi), "ABI %d", means.landlock);
+    add_dialect(out, PDK_DIALECT_BUBBLEWRAP, &means, means.bubblewrap,
+            means.bubblewrap ? NULL : means.bubblewrap_why);
+    add_dialect(out, PDK_DIALECT_LANDLOCK, &means, abi,
+            means.landlock > 0 ? NULL : means.landlock_why);
+    return out;
+}
+
+static void print_confinement(const struct pdk_json *dialects)
+{
+    for (size_t i = 0; i < pdk_json_len(dialects); i++) {
+        const struct pdk_json *v = pdk_json_at(dialects, i);
+        const struct pdk_json *gaps = pdk_json_get(v, "not_covered");
+
+        printf("confinement by %-11s %s (%s)\n", pdk_json_get_str(v, "dialect", ""),
+                pdk_json_get_str(v, "enforcement", ""),
+                pdk_json_get_str(v, "detail", ""));
+        for (size_t k = 0; k < pdk_json_len(gaps); k++)
+            printf("    not covered: %s\n", pdk_json_text(pdk_json_at(gaps, k), NULL));
+    }
+}
+
 static void print_list(const struct probe_list *list)
 {
     for (size_t i = 0; i < pdk_json_len(list->items); i++) {
@@ -114,7 +171,7 @@ int pdk_command_doctor(struct pdk_cli *cli, const struct pdk_args *args)
 {
     PDK_AUTO_JSON struct pdk_json *items = pdk_json_array();
     struct probe_list list = { .items = items };
-    struct pdk_json *doc;
+    struct pdk_json *doc, *dialects;
     int status;
 
     (void)args;
@@ -123,13 +180,18 @@ int pdk_command_doctor(struct pdk_cli *cli, const struct pdk_args *args)
     probe_agent(&list);
     probe_repository(cli, &list);
     probe_backends(&list);
+    dialects = probe_confinement(cli);
     if (!cli->json) {
         print_list(&list);
-        printf("execution isolation: none (commands run on this host)\n");
+        print_confinement(dialects);
+        pdk_json_free(dialects);
+        printf("execution isolation: none (commands run on this host), but for what is confined on request\n");
         return list.failed ? 4 : 0;
     }
     doc = pdk_cli_listing(pdk_take_ptr(&items));
-    (void)pdk_json_set_str(doc, "claim", "none: commands run on this host, unconfined");
+    (void)pdk_json_set(doc, "confinement", dialects);
+    (void)pdk_json_set_str(doc, "claim",
+            "none: commands run on this host, unconfined unless it is asked for");
     status = pdk_cli_print(cli, doc);
     return list.failed ? 4 : status;
 }

@@ -20,6 +20,7 @@
 #include "process/env.h"
 #include "sandbox/agent_path.h"
 #include "sandbox/client.h"
+#include "sandbox/confinement.h"
 
 enum { EXIT_LOST = 125, EXIT_NOT_STARTED = 126, EXIT_NOT_FOUND = 127 };
 
@@ -96,6 +97,28 @@ static void exec_on_signal(uv_signal_t *handle, int signum)
         pdk_client_kill(e->client);
 }
 
+/* The mode of this one command; what it needs of the repository stays readable. */
+static int fill_policy(const struct pdk_cli *cli, const struct pdk_args *args,
+        struct pdk_policy *policy, struct pdk_err *err)
+{
+    const char *mode = pdk_args_get(args, "mode", pdk_mode_name(PDK_CONFINE_NONE)),
+               *level = pdk_args_get(args, "require-enforcement", "any");
+
+    if (pdk_mode_find(mode, &policy->mode, err) < 0)
+        return pdk_wrap(err, "--mode");
+    if (strcmp(level, "full") != 0 && strcmp(level, "any") != 0)
+        return pdk_fail(err, PDK_EINVAL, 0, "--require-enforcement is 'full' or 'any'");
+    policy->require_full = strcmp(level, "full") == 0;
+    pdk_strv_add(&policy->visible, cli->repo->common_dir);
+    pdk_strv_add(&policy->visible, cli->repo->git_dir);
+    pdk_strv_add(&policy->visible, cli->repo->objects);
+    if (pdk_strv_ok(&policy->visible, err) < 0)
+        return err->code;
+    return policy->mode == PDK_CONFINE_NONE
+            ? 0
+            : pdk_confinement_runner(&policy->runner, err);
+}
+
 static int fill_request(const struct pdk_args *args, const char *root,
         struct execution *e, struct pdk_err *err)
 {
@@ -151,6 +174,11 @@ static int not_started(const struct pdk_cli *cli, const struct pdk_args *args,
 {
     struct pdk_err err = PDK_ERR_INIT;
 
+    if (result->start == PDK_EXEC_NO_CONFINEMENT) {
+        (void)pdk_fail(&err, PDK_EUNAVAIL, 0, "%s", result->why);
+        (void)pdk_cli_fail(cli, &err);
+        return EXIT_LOST;
+    }
     (void)pdk_fail(&err, PDK_ENOTFOUND, result->start_errno,
             result->start == PDK_EXEC_NO_CWD ? "cannot enter the directory for '%s'"
                                              : "cannot start '%s'",
@@ -175,6 +203,10 @@ static int exit_of(
     if (e->result.leaked > 0)
         pdk_cli_say(cli, "paddock: %d of its processes could not be ended\n",
                 e->result.leaked);
+    if (e->result.confined.denied)
+        pdk_cli_say(cli, "paddock: a write was denied, it seems: the mode is %s (%s)\n",
+                pdk_mode_name(e->result.confined.mode),
+                pdk_dialect_name(e->result.confined.dialect));
     if (e->result.timed_out)
         return 124;
     return e->result.signal ? 128 + e->result.signal : e->result.exit_code;
@@ -201,6 +233,8 @@ int pdk_command_sandbox_exec(struct pdk_cli *cli, const struct pdk_args *args)
         rc = pdk_agent_path(&agent, &err);
     if (rc == 0)
         rc = fill_request(args, pdk_sandbox_root(sb), &e, &err);
+    if (rc == 0)
+        rc = fill_policy(cli, args, &e.request.policy, &err);
     if (rc == 0)
         rc = run_loop(&e, agent, pdk_sandbox_root(sb), &err);
     pdk_exec_request_fini(&e.request);

@@ -69,6 +69,9 @@ static const struct pdk_option create_options[] = {
 static const struct pdk_option exec_options[] = {
     TEXT("timeout", '\0', "D", "limit, with its unit"),
     TEXT("cwd", '\0', "DIR", "directory below the sandbox's top"),
+    TEXT("mode", '\0', "MODE",
+            "what it may write: read-only, workspace-write, danger-full-access"),
+    TEXT("require-enforcement", '\0', "LEVEL", "full: not where it holds only in part"),
 };
 
 static const struct pdk_option pull_options[] = {

@@ -210,6 +210,8 @@ static bool survey(struct candidate *c, const struct pdk_exec_result *result,
         fail_with(c, PDK_REASON_AGENT_LOST, why, true);
     else if (result->root_gone)
         fail_attempt(c, PDK_REASON_SANDBOX_LOST, "its directory went away", true);
+    else if (result->start == PDK_EXEC_NO_CONFINEMENT)
+        fail_attempt(c, PDK_REASON_CONFINEMENT_FAILED, result->why, true);
     else if (result->start != PDK_EXEC_STARTED)
         fail_attempt(c, not_started, strerrordesc_np(result->start_errno),
                 result->start == PDK_EXEC_NO_SPAWN);

@@ -52,7 +52,9 @@ void pdk_start_command(struct candidate *c, struct pdk_session *session,
     struct pdk_err err = PDK_ERR_INIT;
 
     /* A request that could not be made whole is refused by the agent: one way to end. */
-    if (pdk_command_argv(command, &scope, &request.argv, &err) == 0)
+    if (pdk_command_argv(command, &scope, &request.argv, &err) == 0 &&
+            pdk_policy_copy(
+                    &request.policy, &c->run->tasks[c->task_place].policy, &err) == 0)
         (void)pdk_command_env(&c->task->sandbox, &scope, &request.env, &err);
     if (err.code != 0)
         pdk_strv_fini(&request.argv);
@@ -72,6 +74,7 @@ void pdk_record_command_end(struct candidate *c, const char *stage,
         (void)pdk_json_set_bytes(body, "error", why->msg, strlen(why->msg));
     (void)pdk_json_set_str(body, "stage", stage);
     pdk_record(c->run, PDK_EVENT_COMMAND_ENDED, c, body);
+    pdk_confine_record_denial(c, stage, result);
 }
 
 int pdk_session_for(struct candidate *c, const char *suffix, const struct pdk_oid *tree,

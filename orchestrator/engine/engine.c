@@ -498,6 +498,8 @@ static void task_fini(struct task_run *task, size_t checks)
     free(task->patterns);
     free(task->gauges);
     pdk_json_free(task->baseline);
+    pdk_policy_fini(&task->policy);
+    pdk_strv_fini(&task->missing);
 }
 
 static void run_fini(struct run *run)
@@ -530,7 +532,8 @@ static int prepare(struct run *run, struct pdk_err *err)
     run->fold = pdk_fold_new();
     if (!run->fold)
         return pdk_fail_nomem(err);
-    if (make_tasks(run, err) < 0 || make_candidates(run, err) < 0 ||
+    if (make_tasks(run, err) < 0 || pdk_confine_tasks(run, err) < 0 ||
+            make_candidates(run, err) < 0 ||
             pdk_sched_new(spec->plan, spec->plan->max_concurrent, &run->sched, err) < 0)
         return err->code;
     if (fix_base(run, err) < 0)

@@ -88,6 +88,9 @@ struct tree_memo {
 
 struct task_run {
     const struct pdk_backend *backend;
+    struct pdk_policy policy; /* of its commands; confine.c */
+    enum pdk_enforced enforcement;
+    struct pdk_strv missing;        /* what it does not cover */
     struct pdk_patterns **patterns; /* one a check; NULL for a manual one */
     struct pdk_gauge **gauges;      /* likewise */
     enum { BASELINE_NONE, BASELINE_BUSY, BASELINE_DONE } baseline_state;
@@ -158,6 +161,17 @@ void pdk_record_then(struct candidate *c, void (*act)(struct candidate *c));
 /* At the end of a turn: one transaction, then the acts that wait. Nothing is left when it returns. */
 void pdk_record_flush(struct run *run);
 void pdk_record_fini(struct run *run);
+
+/* ---- confine.c */
+
+/* Settles what confines each task's commands. PDK_EUNAVAIL: it cannot be had; nothing was made. */
+int pdk_confine_tasks(struct run *run, struct pdk_err *err);
+/* Puts "enforcement" and "confinement" into the record of where commands run. */
+void pdk_confine_describe(const struct task_run *task, struct pdk_json *execution);
+/* What the candidate's commands cannot do that they could expect to. */
+void pdk_confine_warn(struct candidate *c);
+void pdk_confine_record_denial(
+        struct candidate *c, const char *stage, const struct pdk_exec_result *result);
 
 /* ---- commands.c */
 

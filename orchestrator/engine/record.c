@@ -229,7 +229,7 @@ void pdk_record_made(struct candidate *c, struct pdk_session *session)
     struct pdk_json *body = pdk_json_object(), *execution = pdk_json_object();
 
     (void)pdk_json_set_str(execution, "where", "local");
-    (void)pdk_json_set_str(execution, "enforcement", "none");
+    pdk_confine_describe(&c->run->tasks[c->task_place], execution);
     (void)pdk_json_set_str(execution, "containment", pdk_session_containment(session));
     (void)pdk_json_set_str(
             execution, "claim", pdk_backend_claim(c->run->tasks[c->task_place].backend));
@@ -239,6 +239,7 @@ void pdk_record_made(struct candidate *c, struct pdk_session *session)
     (void)pdk_json_set(body, "execution", execution);
     pdk_record(c->run, PDK_EVENT_SANDBOX_MADE, c, body);
     pdk_record_warnings(c, pdk_session_warnings(session));
+    pdk_confine_warn(c);
 }
 
 void pdk_record_released(struct candidate *c, const char *id, const struct pdk_err *why)

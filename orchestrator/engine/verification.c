@@ -138,7 +138,8 @@ static void record_outcome(struct verification *v, const struct pdk_check *check
 /* Reasons that are about this attempt's host and hour, not about the tree. */
 static bool is_sound(const struct pdk_exec_result *result)
 {
-    return result && result->start != PDK_EXEC_NO_SPAWN && !result->canceled &&
+    return result && result->start != PDK_EXEC_NO_SPAWN &&
+            result->start != PDK_EXEC_NO_CONFINEMENT && !result->canceled &&
             !result->root_gone && !result->oom && result->leaked == 0;
 }
 
@@ -303,6 +304,8 @@ static void verification_on_setup_end(
         fail(v, pdk_reason_of_error(PDK_REASON_AGENT_LOST, why), why->msg);
     else if (result->canceled || v->c->canceled)
         fail(v, PDK_REASON_CANCELED, "interrupted");
+    else if (result->start == PDK_EXEC_NO_CONFINEMENT)
+        fail(v, PDK_REASON_CONFINEMENT_FAILED, result->why);
     else if (result->start != PDK_EXEC_STARTED || result->exit_code != 0)
         fail(v, PDK_REASON_SETUP_FAILED,
                 "a setup command did not exit with 0 before the checks");

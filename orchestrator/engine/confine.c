@@ -1,0 +1,111 @@
+/* The confinement of a run's tasks: settled once, before anything is made or runs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "orchestrator/engine/internal.h"
+#include "sandbox/confinement.h"
+
+static bool asks(const struct pdk_plan_sandbox *plan)
+{
+    return plan->confine != PDK_CONFINE_NONE;
+}
+
+static bool any_asks(const struct pdk_plan *plan)
+{
+    for (size_t i = 0; i < plan->tasks_len; i++)
+        if (asks(&plan->tasks[i].sandbox))
+            return true;
+    return false;
+}
+
+/* What commands need to read, wherever it lies: objects, and what paddock itself gives them. */
+static int add_visible(
+        const struct run *run, struct pdk_policy *policy, struct pdk_err *err)
+{
+    const struct pdk_repo *repo = run->spec->repo;
+
+    pdk_strv_add(&policy->visible, repo->common_dir);
+    pdk_strv_add(&policy->visible, repo->git_dir);
+    pdk_strv_add(&policy->visible, repo->objects);
+    pdk_strv_add(&policy->visible, run->spec->state->logs);
+    return pdk_strv_ok(&policy->visible, err);
+}
+
+static int settle(const struct run *run, const struct pdk_plan_sandbox *plan,
+        const struct pdk_means *means, const struct pdk_runner *runner,
+        struct task_run *task, struct pdk_err *err)
+{
+    struct pdk_policy wanted = { .mode = plan->confine,
+        .require_full = plan->enforce == PDK_ENFORCE_FULL,
+        .runner = *runner };
+
+    /* What is borrowed here is copied, so that every task owns its policy. */
+    if (pdk_policy_copy(&task->policy, &wanted, err) < 0 ||
+            add_visible(run, &task->policy, err) < 0 ||
+            pdk_confine_choose(&task->policy, means, &task->policy.dialect, err) < 0)
+        return err->code;
+    task->enforcement = pdk_confine_enforced(task->policy.dialect, means->landlock);
+    return pdk_confine_missing(
+            task->policy.dialect, means->landlock, &task->missing, err);
+}
+
+int pdk_confine_tasks(struct run *run, struct pdk_err *err)
+{
+    const struct pdk_plan *plan = run->spec->plan;
+    PDK_AUTO_MEANS struct pdk_means means = { 0 };
+    struct pdk_policy holder = { 0 };
+    int rc;
+
+    if (!any_asks(plan))
+        return 0;
+    rc = pdk_confinement_runner(&holder.runner, err);
+    if (rc == 0)
+        rc = pdk_confinement_probe(
+                run->spec->agent, run->spec->state->sandboxes, &means, err);
+    for (size_t i = 0; rc == 0 && i < plan->tasks_len; i++)
+        if (asks(&plan->tasks[i].sandbox))
+            rc = settle(run, &plan->tasks[i].sandbox, &means, &holder.runner,
+                    &run->tasks[i], err);
+    pdk_policy_fini(&holder);
+    return rc;
+}
+
+void pdk_confine_describe(const struct task_run *task, struct pdk_json *execution)
+{
+    struct pdk_json *v = pdk_json_object();
+
+    (void)pdk_json_set_str(
+            execution, "enforcement", pdk_enforced_name(task->enforcement));
+    (void)pdk_json_set_str(v, "mode", pdk_mode_name(task->policy.mode));
+    (void)pdk_json_set_str(v, "dialect", pdk_dialect_name(task->policy.dialect));
+    (void)pdk_json_set(v, "not_covered",
+            pdk_json_strv((const char *const *)task->missing.items, task->missing.len));
+    (void)pdk_json_set(execution, "confinement", v);
+}
+
+void pdk_confine_warn(struct candidate *c)
+{
+    const struct task_run *task = &c->run->tasks[c->task_place];
+    PDK_AUTO_STRV struct pdk_strv warnings = PDK_STRV_INIT;
+
+    if (task->policy.mode == PDK_CONFINE_NONE || !pdk_backend_shares_refs(task->backend))
+        return;
+    pdk_strv_add(&warnings,
+            "git cannot commit in this sandbox: the repository that it shares is read-only to "
+            "confined commands; use backend: directory where commits are wanted");
+    pdk_record_warnings(c, &warnings);
+}
+
+void pdk_confine_record_denial(
+        struct candidate *c, const char *stage, const struct pdk_exec_result *result)
+{
+    PDK_AUTO_STRV struct pdk_strv warnings = PDK_STRV_INIT;
+
+    if (!result || !result->confined.denied)
+        return;
+    pdk_strv_addf(&warnings, "%s: a write was denied, it seems, by %s (%s)", stage,
+            pdk_mode_name(result->confined.mode),
+            pdk_dialect_name(result->confined.dialect));
+    pdk_record_warnings(c, &warnings);
+}
