@@ -28,10 +28,15 @@ static const char *const planned[] = { "container" };
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-int pdk_backend_probe(const struct pdk_backend *be, const char *dir, struct pdk_err *err)
+int pdk_backend_probe(const struct pdk_backend *be, const char *dir, const char **way,
+        struct pdk_err *err)
 {
-    if (be->probe && be->probe(dir, err) < 0)
+    const char *found = NULL;
+
+    if (be->probe && be->probe(dir, &found, err) < 0)
         return pdk_wrap(err, "backend '%s'", be->name);
+    if (way)
+        *way = found;
     return 0;
 }
 
@@ -128,7 +133,7 @@ int pdk_handle_new(const struct pdk_backend *be, const struct pdk_sandbox_record
     if (!sb)
         return pdk_fail_nomem(err);
     sb->be = be;
-    sb->root_fd = -1;
+    sb->root_fd = sb->mount_fd = -1;
     sb->repo = repo;
     sb->lock = strdup(lock);
     sb->root = pdk_strf("%s/tree", record->dir);
@@ -145,8 +150,40 @@ int pdk_handle_new(const struct pdk_backend *be, const struct pdk_sandbox_record
     return 0;
 }
 
+int pdk_handle_hold_mount(
+        struct pdk_sandbox *sb, int mount_fd, int root_fd, struct pdk_err *err)
+{
+    sb->mount_fd = mount_fd;
+    sb->root_fd = root_fd;
+    /* By our process id, so that a git of ours finds it as well. */
+    sb->space = pdk_strf("/proc/%d/fd/%d", getpid(), mount_fd);
+    sb->mounted = pdk_strf("/proc/%d/fd/%d/.", getpid(), root_fd);
+    if (sb->space && sb->mounted)
+        return 0;
+    pdk_handle_drop_mount(sb);
+    return pdk_fail_nomem(err);
+}
+
+void pdk_handle_drop_mount(struct pdk_sandbox *sb)
+{
+    if (sb->mount_fd < 0)
+        return;
+    (void)close(sb->mount_fd);
+    (void)close(sb->root_fd);
+    sb->mount_fd = sb->root_fd = -1;
+    free(pdk_take_ptr(&sb->space));
+    free(pdk_take_ptr(&sb->mounted));
+}
+
+const char *pdk_handle_reach(const struct pdk_sandbox *sb)
+{
+    return sb->mounted ? sb->mounted : sb->root;
+}
+
 int pdk_handle_hold_root(struct pdk_sandbox *sb, struct pdk_err *err)
 {
+    if (sb->mount_fd >= 0)
+        return 0;
     sb->root_fd = open(sb->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (sb->root_fd >= 0)
         return sb->be->check_root ? sb->be->check_root(sb->root, err) : 0;
@@ -169,6 +206,8 @@ int pdk_sandbox_open(const struct pdk_sandbox_record *record, const struct pdk_r
         rc = pdk_backend_find(record->backend, &be, err);
     if (rc == 0)
         rc = pdk_handle_new(be, record, repo, lock, &sb, err);
+    if (rc == 0 && be->attach)
+        rc = be->attach(sb, err);
     if (rc == 0)
         rc = pdk_handle_hold_root(sb, err);
     if (rc < 0)
@@ -181,6 +220,7 @@ void pdk_sandbox_close(struct pdk_sandbox *sb)
 {
     if (!sb)
         return;
+    pdk_handle_drop_mount(sb);
     if (sb->root_fd >= 0)
         (void)close(sb->root_fd);
     pdk_sandbox_record_fini(&sb->record);
@@ -195,6 +235,16 @@ void pdk_sandbox_close(struct pdk_sandbox *sb)
 const char *pdk_sandbox_root(const struct pdk_sandbox *sb)
 {
     return sb->root;
+}
+
+const char *pdk_sandbox_namespace(const struct pdk_sandbox *sb)
+{
+    return sb->space;
+}
+
+const char *pdk_sandbox_way(const struct pdk_sandbox *sb)
+{
+    return sb->way;
 }
 
 const struct pdk_sandbox_record *pdk_sandbox_get_record(const struct pdk_sandbox *sb)

@@ -31,9 +31,11 @@ const char *pdk_backend_claim(
         const struct pdk_backend *be); /* what may be said of its isolation */
 /*
  * Tries it on this host, in a directory of the state (absolute, there): 0, or PDK_EUNAVAIL with the
- * reason and the way out. Cheap enough for the start of a run.
+ * reason and the way out. Cheap enough for the start of a run. *way (NULL allowed): how its copies are
+ * mounted here, as pdk_sandbox_way() has it.
  */
-int pdk_backend_probe(const struct pdk_backend *be, const char *dir, struct pdk_err *err);
+int pdk_backend_probe(const struct pdk_backend *be, const char *dir, const char **way,
+        struct pdk_err *err);
 /* Its copies stand on a template (trees/template.h), which must be open while they live. */
 bool pdk_backend_needs_template(const struct pdk_backend *be);
 /* Its sandboxes share references, configuration and the like with the user's repository. */
@@ -84,7 +86,14 @@ void pdk_sandbox_close(struct pdk_sandbox *sb); /* the handle only; NULL is fine
 PDK_DEFINE_AUTO(struct pdk_sandbox, pdk_sandbox_close)
 #define PDK_AUTO_SANDBOX PDK_AUTO(pdk_sandbox_close)
 
-const char *pdk_sandbox_root(const struct pdk_sandbox *sb); /* top of the working copy */
+/*
+ * Top of the working copy, as its commands see it. Where there is a namespace (the path of one, for the
+ * agent to enter; good as long as the handle), only in that one. NULL: in ours.
+ */
+const char *pdk_sandbox_root(const struct pdk_sandbox *sb);
+const char *pdk_sandbox_namespace(const struct pdk_sandbox *sb);
+/* How it is mounted, static: "direct", "user-namespace"; NULL: it is a plain directory. */
+const char *pdk_sandbox_way(const struct pdk_sandbox *sb);
 const struct pdk_sandbox_record *pdk_sandbox_get_record(const struct pdk_sandbox *sb);
 
 /*

@@ -14,6 +14,10 @@ struct pdk_sandbox {
     char *upper;    /* the directory that holds what changed; NULL: none (be->upper) */
     char *baseline; /* <dir>/baseline: ours, what dirt is measured against */
     int root_fd;    /* held from the start: a root swapped for a link is noticed */
+    int mount_fd;  /* namespace in which root is mounted, which we are not in; -1: none */
+    char *space;   /* path of that namespace; NULL: none */
+    char *mounted; /* path by which we reach what is mounted there; NULL: root is */
+    const char *way; /* how root is mounted, static; NULL: it is not */
 };
 
 struct pdk_backend {
@@ -24,8 +28,13 @@ struct pdk_backend {
     bool shares_refs; /* its branch is one of the user's repository, so that it can be kept */
     /* NULL: a directory will do. PDK_ENOTFOUND where what is at root is not the copy (any more). */
     int (*check_root)(const char *root, struct pdk_err *err);
-    /* NULL: always there. Tries it in a directory that is there, and leaves nothing in it. */
-    int (*probe)(const char *dir, struct pdk_err *err);
+    /*
+     * NULL: always there. Tries it in a directory that is there, and leaves nothing in it. *way: how it
+     * is mounted here (static).
+     */
+    int (*probe)(const char *dir, const char **way, struct pdk_err *err);
+    /* NULL: nothing to do. Called before a sandbox that was made earlier is opened: mounts it again. */
+    int (*attach)(struct pdk_sandbox *sb, struct pdk_err *err);
     /*
      * Required. Makes <dir>/tree with its git directory and our index (backends/fill.h). Called with
      * <dir> made and empty, its own to fill; the dispatcher removes it when this fails, and the

@@ -8,11 +8,22 @@
 #include "base/auto.h"
 #include "base/error.h"
 
+/*
+ * Where its objects are, for git, which resolves links and so cannot be led into a namespace: what the
+ * sandbox made is in the upper layer.
+ */
+static char *find_objects(const struct pdk_sandbox *sb)
+{
+    const char *top = sb->mount_fd >= 0 ? sb->upper : sb->root;
+
+    return pdk_strf("%s/.git/objects", top);
+}
+
 int pdk_gitdir_count_commits(
         struct pdk_sandbox *sb, unsigned int flags, int *out, struct pdk_err *err)
 {
     PDK_AUTO_STRV struct pdk_strv tips = PDK_STRV_INIT;
-    PDK_AUTO_FREE char *objects = pdk_strf("%s/.git/objects", sb->root);
+    PDK_AUTO_FREE char *objects = find_objects(sb);
     PDK_AUTO_FD int fd =
             openat(sb->root_fd, ".git", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -48,6 +59,6 @@ int pdk_gitdir_find_head(
         rc = pdk_commits_resolve(fd, ref, out, err);
     if (rc < 0)
         return rc;
-    *objects = pdk_strf("%s/.git/objects", sb->root);
+    *objects = find_objects(sb);
     return *objects ? 0 : pdk_fail_nomem(err);
 }

@@ -76,7 +76,8 @@ static int make_inside(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *sp
     if (rc == 0)
         rc = set_baseline(sb, err);
     if (rc == 0 && spec->include && spec->include->len > 0)
-        rc = pdk_checkout_include(spec->repo, spec->include, sb->root, warnings, err);
+        rc = pdk_checkout_include(
+                spec->repo, spec->include, pdk_handle_reach(sb), warnings, err);
     if (rc < 0) {
         struct pdk_err ignored = PDK_ERR_INIT;
 
@@ -149,6 +150,8 @@ static int check_root(const struct pdk_sandbox *sb, struct pdk_err *err)
 
     if (fstat(sb->root_fd, &held) < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot look at '%s'", sb->root);
+    if (sb->mount_fd >= 0)
+        return 0; /* no name of ours leads there */
     if (lstat(sb->root, &named) < 0)
         return pdk_fail(err, PDK_ENOTFOUND, 0, "its directory '%s' has gone", sb->root);
     if (held.st_dev != named.st_dev || held.st_ino != named.st_ino)

@@ -172,7 +172,7 @@ static int bench_open(struct bench *b, const char *backend, const char *repo,
         return pdk_fail_nomem(err);
     if (pdk_fs_mkdirs(templates, 0700, err) < 0 ||
             pdk_backend_find(backend, &b->backend, err) < 0 ||
-            pdk_backend_probe(b->backend, state, err) < 0 ||
+            pdk_backend_probe(b->backend, state, NULL, err) < 0 ||
             pdk_repo_open(repo, &b->repo, err) < 0 ||
             pdk_vault_open(vault, b->repo->objects, &b->vault, err) < 0 ||
             pdk_repo_resolve(b->repo, "HEAD", &b->base, err) < 0)

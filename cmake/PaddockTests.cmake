@@ -68,6 +68,10 @@ function(pdk_check_tests kind)
             add_dependencies(${target} paddock-agent)
         endif()
         pdk_add_test(${kind}.${stem} LABEL ${kind} TIMEOUT ${arg_TIMEOUT} COMMAND $<TARGET_FILE:${target}>)
+        if(kind STREQUAL "contract")
+            pdk_add_test(${kind}.${stem}.user LABEL ${kind} TIMEOUT ${arg_TIMEOUT}
+                COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/support/as_user.sh" $<TARGET_FILE:${target}>)
+        endif()
     endforeach()
 endfunction()
 

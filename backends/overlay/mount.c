@@ -20,7 +20,7 @@ static void add_path(struct pdk_buf *out, const char *path)
     }
 }
 
-static void add_options(struct pdk_buf *out, const struct pdk_overlay_spec *spec)
+void pdk_overlay_options(const struct pdk_overlay_spec *spec, struct pdk_buf *out)
 {
     pdk_buf_adds(out, "lowerdir=");
     for (size_t i = 0; i < spec->lower_len; i++) {
@@ -32,15 +32,16 @@ static void add_options(struct pdk_buf *out, const struct pdk_overlay_spec *spec
     add_path(out, spec->upper);
     pdk_buf_adds(out, ",workdir=");
     add_path(out, spec->work);
-    /* Directories can be renamed; nothing is shared between copies but the lower layers. */
-    pdk_buf_adds(out, ",redirect_dir=on,index=off,metacopy=off");
+    /* Nothing is shared between copies but the lower layers. */
+    pdk_buf_adds(out, ",index=off,metacopy=off");
 }
 
 int pdk_overlay_mount(const struct pdk_overlay_spec *spec, struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf options = PDK_BUF_INIT;
 
-    add_options(&options, spec);
+    pdk_overlay_options(spec, &options);
+    pdk_buf_adds(&options, ",redirect_dir=on"); /* directories can be renamed */
     if (pdk_buf_ok(&options, err) < 0)
         return err->code;
     if (mount("overlay", spec->target, "overlay", MS_NODEV | MS_NOSUID, options.data) ==
@@ -49,9 +50,7 @@ int pdk_overlay_mount(const struct pdk_overlay_spec *spec, struct pdk_err *err)
     if (errno == EPERM || errno == EACCES || errno == ENODEV || errno == ENOSYS ||
             errno == EINVAL) {
         (void)pdk_fail(err, PDK_EUNAVAIL, errno, "an overlay cannot be mounted here");
-        return pdk_hint(err,
-                "it takes root and a file system that can be an upper layer; 'directory' "
-                "needs neither");
+        return pdk_hint(err, "'directory' works everywhere");
     }
     return pdk_fail(err, PDK_EIO, errno, "cannot mount an overlay at '%s'", spec->target);
 }

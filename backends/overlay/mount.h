@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+struct pdk_buf;
 struct pdk_err;
 
 struct pdk_overlay_spec {
@@ -13,6 +14,8 @@ struct pdk_overlay_spec {
     const char *target;       /* a directory */
 };
 
+/* The mount options that every way of mounting has in common, appended to out. */
+void pdk_overlay_options(const struct pdk_overlay_spec *spec, struct pdk_buf *out);
 /* PDK_EUNAVAIL where this host or user cannot, with the reason. */
 int pdk_overlay_mount(const struct pdk_overlay_spec *spec, struct pdk_err *err);
 /* What is not mounted is fine; links are not followed; busy ones go when the last user does. */

@@ -19,7 +19,9 @@
 #include "backends/commits.h"
 #include "backends/fill.h"
 #include "backends/gitdir.h"
+#include "backends/handle.h"
 #include "backends/overlay/mount.h"
+#include "backends/overlay/userns.h"
 #include "base/error.h"
 #include "base/fs.h"
 #include "base/path.h"
@@ -109,7 +111,27 @@ static int find_git_layer(const struct pdk_sandbox *sb,
     return pdk_template_layer(t, &layer, out, err);
 }
 
-static int mount_layers(const struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
+static const char *const by_root = "direct", *const by_user = "user-namespace";
+
+/* In our own namespace where we may, else in one of its own. */
+static int mount_somehow(
+        struct pdk_sandbox *sb, const struct pdk_overlay_spec *spec, struct pdk_err *err)
+{
+    struct pdk_overlay_ns ns;
+    int rc = pdk_overlay_mount(spec, err);
+
+    if (rc == 0)
+        sb->way = by_root;
+    if (rc != PDK_EUNAVAIL)
+        return rc;
+    rc = pdk_overlay_ns_start(sb->record.dir, spec, &ns, err);
+    if (rc < 0)
+        return rc;
+    sb->way = by_user;
+    return pdk_handle_hold_mount(sb, ns.mnt_fd, ns.root_fd, err);
+}
+
+static int mount_layers(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
         const struct layout *l, const struct pdk_template *t, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *git_layer = NULL;
@@ -123,7 +145,7 @@ static int mount_layers(const struct pdk_sandbox *sb, const struct pdk_sandbox_s
         .work = l->work,
         .target = sb->root };
 
-    return pdk_overlay_mount(&mount, err);
+    return mount_somehow(sb, &mount, err);
 }
 
 /* Our index is the template's own file: it is replaced, never written in place. */
@@ -139,11 +161,11 @@ static int share_index(
 static int change_tree(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
         const struct pdk_oid *from, struct pdk_err *err)
 {
-    PDK_AUTO_FREE char *git_index = pdk_path_join(sb->root, ".git/index");
+    PDK_AUTO_FREE char *git_index = pdk_path_join(pdk_handle_reach(sb), ".git/index");
     struct pdk_checkout_spec checkout = {
         .repo = spec->repo,
         .tree = spec->tree,
-        .dir = sb->root,
+        .dir = pdk_handle_reach(sb),
         .index = sb->index,
         .git_index = git_index,
     };
@@ -178,6 +200,7 @@ static int mount_on(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
     if (rc == 0 && !pdk_oid_equal(tree, &spec->tree))
         rc = change_tree(sb, spec, tree, err);
     if (rc < 0) {
+        pdk_handle_drop_mount(sb);
         (void)pdk_overlay_unmount(sb->root, &ignored); /* the first error matters */
         (void)pdk_template_release(l->templates, spec->id, &ignored);
         (void)unlink(sb->index);
@@ -237,12 +260,50 @@ static int overlay_check_root(const char *root, struct pdk_err *err)
     return pdk_fail(err, PDK_ENOTFOUND, 0, "nothing is mounted at '%s' any more", root);
 }
 
+/* Ours is mounted and stays so; one of a user namespace is joined, or mounted again. */
+static int overlay_attach(struct pdk_sandbox *sb, struct pdk_err *err)
+{
+    struct pdk_overlay_ns ns;
+    int rc;
+
+    sb->way = by_root;
+    if (pdk_overlay_is_mounted(sb->root))
+        return 0;
+    rc = pdk_overlay_ns_join(sb->record.dir, &ns, err);
+    if (rc == PDK_ENOTFOUND)
+        return pdk_fail(err, rc, 0, "nothing is mounted at '%s' any more", sb->root);
+    if (rc < 0)
+        return rc;
+    sb->way = by_user;
+    return pdk_handle_hold_mount(sb, ns.mnt_fd, ns.root_fd, err);
+}
+
 /* A mount of two empty layers, the way it will be done. */
-static int overlay_probe(const char *dir, struct pdk_err *err)
+static int try_ways(
+        const struct pdk_overlay_spec *spec, const char **way, struct pdk_err *err)
+{
+    struct pdk_overlay_ns ns = PDK_OVERLAY_NS_INIT;
+    struct pdk_err ignored = PDK_ERR_INIT;
+    int rc = pdk_overlay_mount(spec, err);
+
+    *way = rc == 0 ? by_root : by_user;
+    (void)pdk_overlay_unmount(spec->target, &ignored);
+    if (rc != PDK_EUNAVAIL)
+        return rc;
+    rc = pdk_overlay_ns_mount(spec, &ns, err);
+    /* A directory that is made in one of the lower layer brings that one up, with its owner and group. */
+    if (rc == 0 && mkdirat(ns.root_fd, "lower/new", 0700) < 0)
+        rc = pdk_fail(err, PDK_EUNAVAIL, errno,
+                "an overlay in a user namespace cannot be written: is the state's group this user's?");
+    pdk_overlay_ns_close(&ns);
+    return rc;
+}
+
+static int overlay_probe(const char *dir, const char **way, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *top = pdk_strf("%s/overlay-probe-XXXXXX", dir);
-    const char *names[] = { "lower", "upper", "work", "target" };
-    char *paths[4] = { NULL };
+    const char *names[] = { "lower", "upper", "work", "target", "lower/lower" };
+    char *paths[5] = { NULL };
     struct pdk_err ignored = PDK_ERR_INIT;
     int rc = 0;
 
@@ -250,7 +311,7 @@ static int overlay_probe(const char *dir, struct pdk_err *err)
         return pdk_fail_nomem(err);
     if (!mkdtemp(top))
         return pdk_fail(err, PDK_EIO, errno, "cannot make '%s'", top);
-    for (int i = 0; rc == 0 && i < 4; i++) {
+    for (int i = 0; rc == 0 && i < 5; i++) {
         paths[i] = pdk_path_join(top, names[i]);
         rc = paths[i] && mkdir(paths[i], 0700) == 0
                 ? 0
@@ -263,10 +324,9 @@ static int overlay_probe(const char *dir, struct pdk_err *err)
             .work = paths[2],
             .target = paths[3] };
 
-        rc = pdk_overlay_mount(&spec, err);
-        (void)pdk_overlay_unmount(paths[3], &ignored);
+        rc = try_ways(&spec, way, err);
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         free(paths[i]);
     (void)pdk_fs_remove_tree(top, &ignored); /* empty directories, at worst */
     return rc;
@@ -279,6 +339,7 @@ const struct pdk_backend pdk_overlay_backend = {
     .needs_template = true,
     .check_root = overlay_check_root,
     .probe = overlay_probe,
+    .attach = overlay_attach,
     .materialize = overlay_materialize,
     .teardown = overlay_teardown,
     .count_commits = pdk_gitdir_count_commits,

@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 
 #include "backends/backend.h"
+#include "base/fs.h"
 #include "base/json.h"
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/context.h"
@@ -89,13 +90,23 @@ static void probe_repository(struct pdk_cli *cli, struct probe_list *list)
         add(list, "state", cli->paths.dir, NULL);
 }
 
-static void probe_backends(struct probe_list *list)
+/* dir: of the state, where they are tried; NULL: nowhere. */
+static void probe_backends(struct probe_list *list, const char *dir)
 {
     for (size_t i = 0; i < pdk_backend_count(); i++) {
         const struct pdk_backend *be = pdk_backend_at(i);
         PDK_AUTO_FREE char *name = pdk_strf("backend %s", pdk_backend_name(be));
+        PDK_AUTO_FREE char *detail = NULL;
+        struct pdk_err err = PDK_ERR_INIT;
+        const char *way = NULL;
+        int rc = dir ? pdk_backend_probe(be, dir, &way, &err) : 0;
 
-        add(list, name ? name : "backend", pdk_backend_claim(be), NULL);
+        detail = pdk_strf("%s%s%s", pdk_backend_claim(be), way ? ", mounted: " : "",
+                way ? way : "");
+        add(list, name ? name : "backend", detail ? detail : pdk_backend_claim(be),
+                rc < 0 ? &err : NULL);
+        if (rc < 0)
+            list->failed--; /* others work here */
     }
 }
 
@@ -179,7 +190,8 @@ int pdk_command_doctor(struct pdk_cli *cli, const struct pdk_args *args)
     probe_git(&list);
     probe_agent(&list);
     probe_repository(cli, &list);
-    probe_backends(&list);
+    probe_backends(&list,
+            cli->paths.dir && pdk_fs_exists(cli->paths.dir) ? cli->paths.dir : NULL);
     dialects = probe_confinement(cli);
     if (!cli->json) {
         print_list(&list);

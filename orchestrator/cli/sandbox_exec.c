@@ -139,11 +139,13 @@ static int fill_request(const struct pdk_args *args, const char *root,
     return pdk_strv_ok(&e->request.env, err);
 }
 
-static int run_loop(
-        struct execution *e, const char *agent, const char *root, struct pdk_err *err)
+static int run_loop(struct execution *e, const char *agent, const struct pdk_sandbox *sb,
+        struct pdk_err *err)
 {
     static const struct pdk_client_handlers handlers = { exec_on_ready, exec_on_closed };
-    const char *argv[] = { agent, "--root", root, NULL };
+    const char *space = pdk_sandbox_namespace(sb);
+    const char *argv[] = { agent, "--root", pdk_sandbox_root(sb),
+        space ? "--namespace" : NULL, space, NULL };
     PDK_AUTO_STRV struct pdk_strv env = PDK_STRV_INIT;
     struct pdk_client_spec spec = { .argv = argv };
     int rc;
@@ -236,7 +238,7 @@ int pdk_command_sandbox_exec(struct pdk_cli *cli, const struct pdk_args *args)
     if (rc == 0)
         rc = fill_policy(cli, args, &e.request.policy, &err);
     if (rc == 0)
-        rc = run_loop(&e, agent, pdk_sandbox_root(sb), &err);
+        rc = run_loop(&e, agent, sb, &err);
     pdk_exec_request_fini(&e.request);
     if (rc < 0) {
         (void)pdk_cli_fail(cli, &err);

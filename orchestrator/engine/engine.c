@@ -55,7 +55,7 @@ static int find_backend(struct run *run, const char *name, const struct pdk_back
 
     if (pdk_backend_find(automatic ? "overlay" : name, out, err) < 0)
         return err->code;
-    if (pdk_backend_probe(*out, run->spec->state->dir, &why) == 0)
+    if (pdk_backend_probe(*out, run->spec->state->dir, NULL, &why) == 0)
         return 0;
     if (automatic)
         return pdk_backend_find("directory", out, err);

@@ -233,6 +233,8 @@ void pdk_record_made(struct candidate *c, struct pdk_session *session)
     (void)pdk_json_set_str(execution, "containment", pdk_session_containment(session));
     (void)pdk_json_set_str(
             execution, "claim", pdk_backend_claim(c->run->tasks[c->task_place].backend));
+    if (pdk_session_way(session))
+        (void)pdk_json_set_str(execution, "mounted", pdk_session_way(session));
     (void)pdk_json_set_str(body, "id", record->id);
     (void)pdk_json_set_str(
             body, "start", record->start.hex[0] ? record->start.hex : NULL);

@@ -130,8 +130,9 @@ static int start_agent(struct pdk_session *s, struct pdk_err *err)
 {
     static const struct pdk_client_handlers handlers = { session_on_ready,
         session_on_closed };
+    const char *space = pdk_sandbox_namespace(s->sandbox);
     const char *argv[] = { s->spec.agent, "--root", pdk_sandbox_root(s->sandbox),
-        "--spool", s->spec.spool, NULL };
+        "--spool", s->spec.spool, space ? "--namespace" : NULL, space, NULL };
     PDK_AUTO_STRV struct pdk_strv env = PDK_STRV_INIT;
     struct pdk_client_spec spec = { .argv = argv };
 
@@ -173,6 +174,11 @@ const struct pdk_sandbox_record *pdk_session_record(const struct pdk_session *s)
 const char *pdk_session_root(const struct pdk_session *s)
 {
     return s->sandbox ? pdk_sandbox_root(s->sandbox) : NULL;
+}
+
+const char *pdk_session_way(const struct pdk_session *s)
+{
+    return s->sandbox ? pdk_sandbox_way(s->sandbox) : NULL;
 }
 
 const struct pdk_strv *pdk_session_warnings(const struct pdk_session *s)

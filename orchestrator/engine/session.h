@@ -47,6 +47,7 @@ int pdk_session_new(const struct pdk_session_spec *spec, struct pdk_session **ou
 void pdk_session_open(struct pdk_session *s, pdk_session_done done, void *user);
 /* What was made, once open succeeded. Borrowed. NULL before. */
 const struct pdk_sandbox_record *pdk_session_record(const struct pdk_session *s);
+const char *pdk_session_way(const struct pdk_session *s);  /* pdk_sandbox_way() of it */
 const char *pdk_session_root(const struct pdk_session *s); /* NULL before it is made */
 /* Warnings of making it; borrowed. */
 const struct pdk_strv *pdk_session_warnings(const struct pdk_session *s);

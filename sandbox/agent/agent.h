@@ -25,6 +25,7 @@ struct agent {
     struct uv_loop_s *loop;
     struct wire *wire;        /* of server.c */
     const char *root, *spool; /* spool NULL: outputs are not kept */
+    const char *space;        /* mount namespace to enter first; NULL: none */
     int root_fd;
     dev_t root_dev;
     ino_t root_ino;

@@ -1,5 +1,5 @@
 /*
- * paddock-agent --root DIR [--spool DIR] [--lease MS]
+ * paddock-agent --root DIR [--spool DIR] [--lease MS] [--namespace FILE]
  * paddock-agent --root DIR --probe       what confines commands here, as one JSON document
  *
  * With the privilege for it, the agent lives as the first process of a pid namespace of its own, so
@@ -8,11 +8,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/nsfs.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -29,8 +32,8 @@
 
 static int usage(void)
 {
-    (void)fputs(
-            "usage: paddock-agent --root DIR [--spool DIR] [--lease MS] | --root DIR --probe\n",
+    (void)fputs("usage: paddock-agent --root DIR [--spool DIR] [--lease MS] "
+                "[--namespace FILE] | --root DIR --probe\n",
             stderr);
     return 2;
 }
@@ -42,6 +45,8 @@ static int parse(int argc, char **argv, struct agent *a)
             a->root = argv[i + 1];
         else if (strcmp(argv[i], "--spool") == 0)
             a->spool = argv[i + 1];
+        else if (strcmp(argv[i], "--namespace") == 0)
+            a->space = argv[i + 1];
         else if (strcmp(argv[i], "--lease") == 0)
             a->lease_ms = strtol(argv[i + 1], NULL, 10);
         else
@@ -63,6 +68,40 @@ static int open_root(struct agent *a)
     a->root_dev = st.st_dev;
     a->root_ino = st.st_ino;
     return 0;
+}
+
+/*
+ * Into the mount namespace where the root is mounted, and the user namespace that owns it. There we have
+ * every capability, for the namespaces of our own that come next; commands get none of them.
+ */
+static int enter_mounts(const struct agent *a)
+{
+    int mounts = open(a->space, O_RDONLY | O_CLOEXEC);
+    int user = mounts < 0 ? -1 : ioctl(mounts, NS_GET_USERNS);
+    bool in = user >= 0 && setns(user, CLONE_NEWUSER) == 0 &&
+            setns(mounts, CLONE_NEWNS) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0;
+
+    if (!in)
+        (void)fprintf(stderr, "paddock-agent: cannot enter the namespace '%s': %s\n",
+                a->space, strerrordesc_np(errno));
+    if (user >= 0)
+        (void)close(user);
+    if (mounts >= 0)
+        (void)close(mounts);
+    return in ? 0 : -1;
+}
+
+/* For good, also for what is started from here on: nothing may be unmounted by a command. */
+static int drop_capabilities(void)
+{
+    struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+    struct __user_cap_data_struct none[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+
+    for (unsigned long cap = 0; cap <= CAP_LAST_CAP; cap++)
+        if (prctl(PR_CAPBSET_DROP, cap) < 0 && errno != EINVAL)
+            return -1;
+    return syscall(SYS_capset, &head, none) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0 ? 0
+                                                                                   : -1;
 }
 
 /* The signals that the outer process waits for; the inner one has them blocked until it listens. */
@@ -176,7 +215,14 @@ int main(int argc, char **argv)
             SIGCHLD, SIG_DFL); /* ignored, as some starters leave it, it hides ends */
     watched_signals(&watched);
     (void)pthread_sigmask(SIG_BLOCK, &watched, NULL);
+    if (a.space && enter_mounts(&a) < 0)
+        return 1;
     enter_namespace(&a);
+    if (a.space && drop_capabilities() < 0) {
+        (void)fprintf(stderr, "paddock-agent: cannot drop capabilities: %s\n",
+                strerrordesc_np(errno));
+        return 1;
+    }
     if (open_root(&a) < 0)
         return 1;
     if (pdk_descend_adopt(&err) < 0) {

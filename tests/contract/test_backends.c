@@ -289,8 +289,8 @@ START_TEST(commits_that_the_user_fetched_are_no_longer_its_own)
 
     char *id = pdk_test_repo_commit(root, "work");
     ck_assert_int_eq(commits(sb), 1);
-    free(pdk_test_git(
-            world.user, "-c protocol.file.allow=always fetch -q '%s' HEAD", root));
+    free(pdk_test_git(root, "-C '%s' -c protocol.file.allow=always fetch -q '%s' HEAD",
+            world.user, root));
     free(pdk_test_git(world.user, "update-ref refs/heads/mine %s", id));
     ck_assert_int_eq(commits(sb), 0);
     pdk_test_world_unmake(&world, sb);
@@ -414,7 +414,11 @@ START_TEST(a_record_opens_it_again)
     ck_assert_str_eq(pdk_sandbox_root(again), pdk_sandbox_root(sb));
     pdk_sandbox_close(again);
     again = NULL;
-    if (pdk_backend_needs_template(be)) {
+    if (pdk_sandbox_namespace(sb)) {
+        pdk_test_world_unmake(&world, sb);
+        return;
+    }
+    if (pdk_sandbox_way(sb)) {
         /* A mount point cannot be swapped, but it can lose its mount. */
         free(pdk_test_sh(record->dir, "umount -l tree"));
         ck_assert_int_eq(pdk_sandbox_count_commits(sb, 0, &unused, &err), PDK_ECONFLICT);
@@ -433,6 +437,75 @@ START_TEST(a_record_opens_it_again)
     ck_assert_int_eq(pdk_sandbox_open(record, world.repo, world.lock, &again, &err),
             PDK_ENOTFOUND);
     ck_assert_ptr_null(again);
+    pdk_test_world_unmake(&world, sb);
+}
+END_TEST
+
+/* Two mounts of one upper layer would spoil it: one is shared while anybody holds it. */
+START_TEST(a_mount_in_a_namespace_is_joined_or_made_again)
+{
+    const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+
+    if (!pdk_test_world_can(&world, be))
+        return;
+    struct pdk_sandbox *sb = pdk_test_world_make(&world, be, "a1");
+    struct pdk_sandbox_record record = *pdk_sandbox_get_record(sb);
+    struct pdk_sandbox *joined = NULL, *again = NULL;
+
+    if (!pdk_sandbox_namespace(sb)) {
+        pdk_test_world_unmake(&world, sb);
+        return;
+    }
+    record.id = strdup(record.id);
+    record.backend = strdup(record.backend);
+    record.dir = strdup(record.dir);
+    pdk_test_ok(pdk_sandbox_open(&record, world.repo, world.lock, &joined, &err), &err);
+    char *first = pdk_test_sh(NULL, "readlink %s", pdk_sandbox_namespace(sb));
+    char *second = pdk_test_sh(NULL, "readlink %s", pdk_sandbox_namespace(joined));
+    ck_assert_str_eq(first, second);
+    pdk_sandbox_close(sb);
+    free(pdk_test_sh(pdk_sandbox_root(joined), "test -f README; echo y >new"));
+    expect_dirt(joined, "? new|");
+    pdk_sandbox_close(joined);
+    /* Nobody holds it now. */
+    pdk_test_ok(pdk_sandbox_open(&record, world.repo, world.lock, &again, &err), &err);
+    expect_dirt(again, "? new|");
+    free(pdk_test_sh(pdk_sandbox_root(again), "rm README"));
+    expect_dirt(again, "D README|? new|");
+    pdk_sandbox_close(again);
+    again = NULL;
+    /* After a reboot its files cannot be trusted. */
+    free(pdk_test_sh(record.dir, "sed -i s/./x/ layers"));
+    ck_assert_int_eq(pdk_sandbox_open(&record, world.repo, world.lock, &again, &err),
+            PDK_ENOTFOUND);
+    pdk_test_ok(pdk_sandbox_teardown(&record, world.repo, world.lock, 0, &err), &err);
+    ck_assert(!pdk_test_exists(record.dir));
+    pdk_sandbox_record_fini(&record);
+    free(second);
+    free(first);
+}
+END_TEST
+
+/* What a user may do must not depend on how the copy is mounted; nor may a command change the mounts. */
+START_TEST(the_way_it_is_mounted_is_told)
+{
+    const struct pdk_backend *be = pdk_backend_at((size_t)_i);
+    const char *way = "unset";
+
+    if (!pdk_test_world_can(&world, be))
+        return;
+    pdk_test_ok(pdk_backend_probe(be, world.state, &way, &err), &err);
+    struct pdk_sandbox *sb = pdk_test_world_make(&world, be, "a1");
+    if (!pdk_backend_needs_template(be)) {
+        ck_assert_ptr_null(way);
+        ck_assert_ptr_null(pdk_sandbox_way(sb));
+    } else {
+        ck_assert_str_eq(way, pdk_sandbox_way(sb));
+        ck_assert_str_eq(way, pdk_sandbox_namespace(sb) ? "user-namespace" : "direct");
+    }
+    if (pdk_sandbox_namespace(sb))
+        free(pdk_test_sh(pdk_sandbox_root(sb),
+                "! umount -l . && grep -q 'CapEff:.0*$' /proc/self/status"));
     pdk_test_world_unmake(&world, sb);
 }
 END_TEST
@@ -596,7 +669,8 @@ int main(void)
         what_is_committed_is_no_dirt, commits_that_the_user_fetched_are_no_longer_its_own,
         nothing_that_its_git_directory_says_runs_on_the_host,
         a_redirected_git_file_changes_nothing, hooks_and_the_environment_have_no_say,
-        a_record_opens_it_again, a_repository_without_a_commit,
+        a_record_opens_it_again, a_mount_in_a_namespace_is_joined_or_made_again,
+        the_way_it_is_mounted_is_told, a_repository_without_a_commit,
         a_seed_on_a_repository_without_a_commit, a_shallow_repository,
         a_sparse_repository, from_a_linked_worktree_of_the_user };
     Suite *suite = suite_create("backends");

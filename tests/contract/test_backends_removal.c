@@ -229,7 +229,7 @@ START_TEST(removal_works_from_the_record_alone_and_twice)
     spec.branch = "sandbox/a1";
     pdk_test_ok(pdk_sandbox_materialize(be, &spec, &sb, NULL, &err), &err);
     const struct pdk_sandbox_record *record = pdk_sandbox_get_record(sb);
-    if (pdk_backend_needs_template(be))
+    if (pdk_sandbox_way(sb) && !pdk_sandbox_namespace(sb))
         free(pdk_test_sh(record->dir, "umount -l tree")); /* else nobody can remove it */
     pdk_test_remove(record->dir);
     pdk_test_ok(pdk_sandbox_teardown(record, world.repo, world.lock, 0, &err), &err);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # timeout: 500
-"""The overlay backend, which takes root: what runs leave, what it takes on disk, who may have it."""
+"""The overlay backend: what runs leave, what it takes on disk, who may have it and how."""
 
 import os
 import pathlib
@@ -20,7 +20,7 @@ class Overlay(t.Case):
         super().setUp()
         self.addCleanup(self.unmount_rest)
         if not ROOT:
-            self.skipTest("overlays take root")
+            self.skipTest("an ordinary user is one of the subjects")
 
     def mounts(self):
         return [line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines()
@@ -88,7 +88,8 @@ class Overlay(t.Case):
         self.paddock("gc")
         self.assertEqual((self.mounts(), self.left()), ([], []))
 
-    def test_an_ordinary_user_is_told(self):
+    def ordinary(self):
+        """The argv that runs a program as an ordinary user, to whom the test's directory belongs from here on."""
         if not shutil.which("setpriv"):
             self.skipTest("no setpriv")
         ids = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
@@ -96,20 +97,56 @@ class Overlay(t.Case):
         for above in self.dir.parents:
             if above.name.startswith(("pdk-test.", "tmp")) and len(above.parts) > 2:
                 above.chmod(above.stat().st_mode | 0o011)  # private to this test's process
-        env = dict(self.env, HOME=str(self.dir))
-        run = ["--json", "mission", "run", "--cmd", "echo x > f", "--check", "true", "--backend"]
         try:
             if subprocess.run(ids + ["ls", str(self.repo.path), shutil.which(t.PADDOCK) or t.PADDOCK], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
                 self.skipTest("that user cannot reach the test's directory")
         except OSError as error:
             self.skipTest(str(error))
-        result = self.run_argv(ids + self.argv(*run, "overlay"), env=env)
-        self.assertEqual(result.code, 4, str(result))
-        self.assertIn(b"overlay", result.err + result.out)
+        self.env = dict(self.env, HOME=str(self.dir), GIT_AUTHOR_NAME="n", GIT_AUTHOR_EMAIL="e@x", GIT_COMMITTER_NAME="n",
+                        GIT_COMMITTER_EMAIL="e@x")
+        return ids
+
+    def as_user(self, *args, code=0):
+        result = self.run_argv(self.ids + self.argv(*args), env=self.env)
+        self.assertEqual(result.code, code, str(result))
+        return result
+
+    def test_an_ordinary_user_has_it(self):
+        self.ids = self.ordinary()
+        run = ["--json", "mission", "run", "--check", "grep -q 2 f && ! test -e g", "-n", "3", "--backend"]
+        for backend in ("overlay", "auto"):
+            with self.subTest(backend):
+                command = "set -e; echo $PADDOCK_CANDIDATE > f; mkdir d; echo x > d/y; test \"$(id -u)\" = 65534; git add f; git status --porcelain | grep '^M  f'"
+                doc = self.as_user(*run, backend, "--cmd", command).json
+                self.assertEqual([c["verdict"] for c in doc["candidates"]], ["fail", "pass", "fail"])
+                for candidate in doc["candidates"]:
+                    self.assertEqual((candidate["backend"], candidate["execution"]["mounted"]), ("overlay", "user-namespace"))
+                    self.assertEqual((candidate["mission"]["exit_code"], candidate["files_changed"]), (0, 2))
+                self.assertEqual((self.mounts(), self.left()), ([], []))
+        self.assertIn(b"mounted: user-namespace", self.as_user("doctor").out)
+
+    def test_a_named_one_of_an_ordinary_user(self):
+        self.ids = self.ordinary()
+        self.as_user("sandbox", "create", "--backend", "overlay", "s")
+        self.as_user("sandbox", "exec", "s", "--", "sh", "-c", "echo two > f; echo new > g")
+        self.assertEqual(self.as_user("sandbox", "exec", "s", "--", "cat", "f", "g").out, b"two\nnew\n")
+        self.assertIn(b"+two", self.as_user("sandbox", "diff", "s").out)
+        self.as_user("sandbox", "discard", "--force", "s")
+        self.assertEqual((self.mounts(), self.left()), ([], []))
+
+    def test_where_no_way_is_open(self):
+        """Neither the privilege to mount nor a user namespace."""
+        self.ids = ["unshare", "--user", "--map-root-user", "sh", "-c",
+                    "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set -all \"$@\"", "sh"]
+        if self.run_argv(self.ids + ["true"]).code:
+            self.skipTest("user namespaces cannot be forbidden here")
+        run = ["--json", "mission", "run", "--cmd", "echo x > f", "--check", "true", "--backend"]
+        result = self.as_user(*run, "overlay", code=4)
+        self.assertIn(b"user namespaces are refused here", result.err + result.out)
         self.assertEqual(list((self.dir / "state").glob("*/runs/*")), [])
-        result = self.run_argv(ids + self.argv(*run, "auto"), env=env)
-        self.assertEqual(result.code, 0, str(result))
-        self.assertIn(b'"backend": "directory"', self.run_argv(ids + self.argv("--json", "show", result.json["run"]), env=env).out + result.out)
+        doc = self.as_user(*run, "auto").json
+        self.assertEqual(doc["candidates"][0]["backend"], "directory")
+        self.assertNotIn("mounted", doc["candidates"][0]["execution"])
 
 
 if __name__ == "__main__":

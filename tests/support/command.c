@@ -52,17 +52,54 @@ static pid_t start(const char *const *argv, const char *cwd, int out, int err)
     return pid;
 }
 
+/*
+ * A working copy that is mounted in a namespace: the file beside it tells who holds it (backends/overlay).
+ * The path of the namespace, owned by the caller; NULL for any other directory.
+ */
+static char *find_namespace(const char *cwd)
+{
+    char *name = NULL, *space = NULL;
+    int pid = 0, fd = 0;
+
+    ck_assert_int_ge(asprintf(&name, "%s/../holders", cwd), 0);
+    FILE *file = fopen(name, "re");
+    while (file && fscanf(file, "%d %d %*[^\n]", &pid, &fd) == 2)
+        ; /* the last one was the last to come */
+    if (pid > 0)
+        ck_assert_int_ge(asprintf(&space, "/proc/%d/fd/%d", pid, fd), 0);
+    if (file)
+        (void)fclose(file);
+    free(name);
+    return space;
+}
+
+static pid_t start_inside(
+        const char *space, const char *const *argv, const char *cwd, int out, int err)
+{
+    const char *inside[20] = { PDK_TEST_CHILD_DIR "/child_enter", space, cwd };
+    size_t n = 3;
+
+    for (; *argv; argv++) {
+        ck_assert_uint_lt(n + 1, sizeof(inside) / sizeof(inside[0]));
+        inside[n++] = *argv;
+    }
+    return start(inside, NULL, out, err);
+}
+
 void pdk_test_run(
         const char *const *argv, const char *cwd, struct pdk_test_output *output)
 {
     int out = make_sink("stdout");
     int err = make_sink("stderr");
-    pid_t pid = start(argv, cwd, out, err);
+    char *space = cwd ? find_namespace(cwd) : NULL;
+    pid_t pid =
+            space ? start_inside(space, argv, cwd, out, err) : start(argv, cwd, out, err);
     int status = 0;
     ck_assert_int_eq(TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)), pid);
     output->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     output->out = take_sink(out, &output->out_size);
     output->err = take_sink(err, &output->err_size);
+    free(space);
 }
 
 void pdk_test_output_fini(struct pdk_test_output *output)

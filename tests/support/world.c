@@ -77,7 +77,7 @@ bool pdk_test_world_can(const struct pdk_test_world *world, const struct pdk_bac
 {
     struct pdk_err err = PDK_ERR_INIT;
 
-    if (pdk_backend_probe(be, world->state, &err) == 0)
+    if (pdk_backend_probe(be, world->state, NULL, &err) == 0)
         return true;
     (void)fprintf(stderr, "skipped: %s\n", err.msg);
     return false;
