@@ -54,8 +54,9 @@ int pdk_land_refuse(const struct pdk_land_result *out, struct pdk_err *err)
                 out->conflicts[i].why);
     if (out->n_conflicts > MAX_NAMED)
         pdk_buf_addf(&text, " and %zu more", out->n_conflicts - MAX_NAMED);
-    return pdk_fail(err, PDK_ECONFLICT, 0, "%zu path%s in the way: %s", out->n_conflicts,
-            out->n_conflicts == 1 ? " is" : "s are", pdk_buf_str(&text));
+    return pdk_fail(err, PDK_ECONFLICT, 0, "%zu path%s in the way, %s: %s",
+            out->n_conflicts, out->n_conflicts == 1 ? " is" : "s are", PDK_LAND_CHANGED,
+            pdk_buf_str(&text));
 }
 
 static int check_paths(const struct pdk_diff *diff, struct pdk_err *err)
@@ -76,18 +77,48 @@ static int check_paths(const struct pdk_diff *diff, struct pdk_err *err)
     return 0;
 }
 
+/* What is done already leaves the list. */
+static void drop_done(struct pdk_landing *l, struct pdk_change *resolved)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < l->diff.len; i++) {
+        if (l->items[i].done) {
+            free(resolved[i].path);
+            continue;
+        }
+        l->diff.changes[kept] = resolved[i];
+        l->items[kept] = l->items[i];
+        l->items[kept].change = &l->diff.changes[kept];
+        kept++;
+    }
+    l->diff.len = kept;
+}
+
+/* Each path is looked at in the light of the whole change; only then the list becomes what is to be done. */
 static int look_all(struct pdk_landing *l, struct pdk_err *err)
 {
+    PDK_AUTO_FREE struct pdk_change *resolved = calloc(l->diff.len, sizeof(*resolved));
+
+    if (!resolved)
+        return pdk_fail_nomem(err);
     for (size_t i = 0; i < l->diff.len; i++) {
         const char *why = NULL;
-        int rc = pdk_land_look(l, &l->items[i], &why, err);
+        int rc;
 
+        resolved[i] = l->diff.changes[i];
+        rc = pdk_land_resolve(l, &l->items[i], &resolved[i], &why, err);
+        l->items[i].merged =
+                !pdk_oid_equal(&resolved[i].new_oid, &l->diff.changes[i].new_oid);
         if (rc == 0 && why)
             rc = pdk_land_add_conflict(l->out, l->diff.changes[i].path, why, err);
         if (rc < 0)
             return rc;
     }
-    return l->out->n_conflicts > 0 ? pdk_land_refuse(l->out, err) : 0;
+    if (l->out->n_conflicts > 0)
+        return pdk_land_refuse(l->out, err);
+    drop_done(l, resolved);
+    return 0;
 }
 
 static int list_paths(const struct pdk_landing *l, struct pdk_err *err)
@@ -103,7 +134,8 @@ static int list_paths(const struct pdk_landing *l, struct pdk_err *err)
 
         if (!path)
             return pdk_fail_nomem(err);
-        out->paths[out->len] = (struct pdk_land_path){ path, c->status };
+        out->paths[out->len] =
+                (struct pdk_land_path){ path, c->status, l->items[out->len].merged };
     }
     return 0;
 }
@@ -146,7 +178,7 @@ static int land(struct pdk_landing *l, struct pdk_err *err)
     rc = look_all(l, err);
     if (rc == 0)
         rc = list_paths(l, err);
-    return rc < 0 || spec->dry_run ? rc : write_all(l, err);
+    return rc < 0 || spec->dry_run || l->diff.len == 0 ? rc : write_all(l, err);
 }
 
 static void landing_fini(struct pdk_landing *l)

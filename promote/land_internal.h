@@ -17,6 +17,8 @@ struct pdk_repo;
 struct pdk_land_item {
     const struct pdk_change *change;
     mode_t keep;      /* permission bits of the file that it replaces; 0: as umask says */
+    bool done;        /* nothing to do: the user has it already */
+    bool merged;      /* with what the user has changed there */
     struct stat made; /* our new file, to know it again */
     bool staged; /* the stage has a file of this item: a new one, or one that it replaced */
 };
@@ -40,7 +42,7 @@ struct pdk_land_step {
 struct pdk_landing {
     const struct pdk_land_spec *spec;
     struct pdk_land_result *out;
-    struct pdk_diff diff;
+    struct pdk_diff diff;        /* from what the user has to what is to be there */
     struct pdk_land_item *items; /* diff.len */
     int root_fd;
     bool converts_all;   /* pdk_land_converts_all(), asked once */
@@ -66,15 +68,24 @@ const char *pdk_land_leaf(const char *path); /* borrowed: what follows the last 
 int pdk_land_compare(const struct pdk_landing *l, const struct pdk_change *change,
         int dir_fd, const char *name, const char *shown, const char **why,
         struct pdk_err *err);
-/* The same for the path in the working tree; notes the permission bits to keep. */
-int pdk_land_look(const struct pdk_landing *l, struct pdk_land_item *item,
-        const char **why, struct pdk_err *err);
+/* The same for the path in the working tree; *bits: the permission bits of the file there. */
+int pdk_land_look(const struct pdk_landing *l, const struct pdk_change *change,
+        mode_t *bits, const char **why, struct pdk_err *err);
 /* Has the change something at a path below dir, on its new side? */
 bool pdk_land_wants_dir(const struct pdk_landing *l, const char *dir);
 /* May git convert bytes of any path, by configuration rather than by a .gitattributes? */
 bool pdk_land_converts_all(const struct pdk_repo *repo);
 /* May git convert the bytes of this path between a blob and a file? */
 bool pdk_land_converts(const struct pdk_landing *l, const char *path);
+
+/* ---- land_merge.c: what shall become of it */
+
+/*
+ * Looks at a path, and turns change into what is to be done there: from what the user has to what both
+ * sides together come to. *why is NULL, or why that cannot be.
+ */
+int pdk_land_resolve(const struct pdk_landing *l, struct pdk_land_item *item,
+        struct pdk_change *change, const char **why, struct pdk_err *err);
 
 /* ---- land_stage.c: the new files, before they are put in place */
 

@@ -293,10 +293,9 @@ static int look_absent(const struct pdk_landing *l, const char *path, const char
     return 0;
 }
 
-int pdk_land_look(const struct pdk_landing *l, struct pdk_land_item *item,
+int pdk_land_look(const struct pdk_landing *l, const struct pdk_change *c, mode_t *bits,
         const char **why, struct pdk_err *err)
 {
-    const struct pdk_change *c = item->change;
     struct stat st;
 
     *why = NULL;
@@ -311,11 +310,9 @@ int pdk_land_look(const struct pdk_landing *l, struct pdk_land_item *item,
                 ? 0
                 : pdk_fail(err, PDK_EIO, errno, "cannot open above '%s'", c->path);
     }
-    if (c->old_mode == c->new_mode) {
-        if (fstatat(dir, pdk_land_leaf(c->path), &st, AT_SYMLINK_NOFOLLOW) == 0)
-            item->keep = st.st_mode & 07777;
-        else if (errno != ENOENT)
-            return pdk_fail(err, PDK_EIO, errno, "cannot see '%s'", c->path);
-    }
+    if (fstatat(dir, pdk_land_leaf(c->path), &st, AT_SYMLINK_NOFOLLOW) == 0)
+        *bits = st.st_mode & 07777;
+    else if (errno != ENOENT)
+        return pdk_fail(err, PDK_EIO, errno, "cannot see '%s'", c->path);
     return pdk_land_compare(l, c, dir, pdk_land_leaf(c->path), c->path, why, err);
 }

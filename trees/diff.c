@@ -304,20 +304,32 @@ int pdk_diff_patch(struct pdk_vault *vault, const struct pdk_oid *from,
     return pdk_buf_ok(out, err);
 }
 
+int pdk_diff_apply(struct pdk_vault *vault, const struct pdk_diff *diff,
+        enum pdk_diff_side side, const struct pdk_oid *onto, struct pdk_oid *out,
+        struct pdk_err *err)
+{
+    PDK_AUTO_FREE struct pdk_tree_update *updates =
+            calloc(diff->len + 1, sizeof(*updates));
+
+    if (!updates)
+        return pdk_fail_nomem(err);
+    for (size_t i = 0; i < diff->len; i++) {
+        const struct pdk_change *c = &diff->changes[i];
+        bool old = side == PDK_DIFF_OLD;
+
+        updates[i] = (struct pdk_tree_update){ c->path, old ? c->old_mode : c->new_mode,
+            old ? c->old_oid : c->new_oid };
+    }
+    return pdk_tree_apply(vault, onto, updates, diff->len, out, err);
+}
+
 int pdk_diff_transplant(struct pdk_vault *vault, const struct pdk_oid *from,
         const struct pdk_oid *to, const struct pdk_oid *onto, struct pdk_oid *out,
         struct pdk_err *err)
 {
     PDK_AUTO_DIFF struct pdk_diff diff = { NULL, 0, 0, 0 };
-    PDK_AUTO_FREE struct pdk_tree_update *updates = NULL;
 
     if (pdk_diff_trees(vault, from, to, 0, &diff, err) < 0)
         return err->code;
-    updates = calloc(diff.len + 1, sizeof(*updates));
-    if (!updates)
-        return pdk_fail_nomem(err);
-    for (size_t i = 0; i < diff.len; i++)
-        updates[i] = (struct pdk_tree_update){ diff.changes[i].path,
-            diff.changes[i].new_mode, diff.changes[i].new_oid };
-    return pdk_tree_apply(vault, onto, updates, diff.len, out, err);
+    return pdk_diff_apply(vault, &diff, PDK_DIFF_NEW, onto, out, err);
 }

@@ -41,6 +41,12 @@ int pdk_diff_trees(struct pdk_vault *vault, const struct pdk_oid *from,
 int pdk_diff_patch(struct pdk_vault *vault, const struct pdk_oid *from,
         const struct pdk_oid *to, struct pdk_buf *out, struct pdk_err *err);
 
+enum pdk_diff_side { PDK_DIFF_OLD, PDK_DIFF_NEW };
+/* The tree `onto` with one side of each change put in. */
+int pdk_diff_apply(struct pdk_vault *vault, const struct pdk_diff *diff,
+        enum pdk_diff_side side, const struct pdk_oid *onto, struct pdk_oid *out,
+        struct pdk_err *err);
+
 /*
  * The tree `onto` with the changes between from and to put in, path by path (what to has at a
  * changed path replaces what onto has there).

@@ -41,6 +41,10 @@
     VOID(git_index_free, (git_index *index), (index))                                                       \
     CALL(int, git_index_new, (git_index **out), (out))                                                      \
     CALL(int, git_libgit2_init, (void), ())                                                                 \
+    CALL(int, git_merge_file, (git_merge_file_result *out, const git_merge_file_input *ancestor,            \
+            const git_merge_file_input *ours, const git_merge_file_input *theirs,                           \
+            const git_merge_file_options *opts), (out, ancestor, ours, theirs, opts))                       \
+    VOID(git_merge_file_result_free, (git_merge_file_result *result), (result))                             \
     VOID(git_object_free, (git_object *object), (object))                                                   \
     CALL(const git_oid *, git_object_id, (const git_object *obj), (obj))                                    \
     CALL(int, git_object_lookup, (git_object **object, git_repository *repo, const git_oid *id,             \

@@ -35,6 +35,20 @@ class Promotion(t.Case):
         self.assertIn(b"g", result.err)
         self.assertIn(b"new", result.err)
 
+    def test_edits_on_both_sides_come_together(self):
+        self.repo.write("f", "".join("%d\n" % i for i in range(20)))
+        self.repo.commit()
+        self.won("sed -i s/^1$/one/ f; echo n > new")
+        self.repo.write("f", self.repo.read("f").replace("18", "eighteen"))
+        self.repo.write("new", "n\n")
+        before = self.repo.snapshot()
+        preview = self.paddock("promote", "r", "--dry-run").out
+        self.assertEqual(preview, b"M f\n")
+        self.paddock("promote", "r")
+        self.assertEqual(self.repo.snapshot(), before)
+        lines = self.repo.read("f").split()
+        self.assertEqual((lines[1], lines[18]), ("one", "eighteen"))
+
     def test_a_conflict_of_run_promote_is_an_exit_code_too(self):
         doc = self.mission("--cmd", "echo mine > '%s/f'; echo two > f" % self.repo.path, "--check", "true", "--promote", code=5)
         self.assertEqual(doc["verdict"], "pass")

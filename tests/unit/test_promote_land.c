@@ -128,8 +128,14 @@ static const struct refusal refusals[] = {
     { "link for a file", SAMPLE, "echo two > f", "ln -sf run f",
             "f: of another type now\n" },
     { "link moved", SAMPLE, "ln -sfn run l", "ln -sfn d l", "l: changed meanwhile\n" },
-    { "executable bit", SAMPLE, "echo two > f", "chmod +x f",
-            "f: executable bit changed meanwhile\n" },
+    { "executable bit added twice", SAMPLE, "echo n > n", "echo n > n; chmod +x n",
+            "n: exists already\n" },
+    { "binary on both sides", "printf 'a\\0\n\n\n\nb' > f", "printf 'A\\0\n\n\n\nb' > f",
+            "printf 'a\\0\n\n\n\nB' > f", "f: changed meanwhile\n" },
+    { "the same line on both sides", "seq 9 > f", "sed -i s/5/five/ f",
+            "sed -i s/5/5th/ f", "f: changed meanwhile\n" },
+    { "one clean, one not", "seq 9 > f; seq 9 > g", "sed -i s/1/one/ f g",
+            "sed -i s/9/nine/ f; sed -i s/1/1st/ g", "g: changed meanwhile\n" },
     { "directory for a file", SAMPLE, "echo two > f", "rm f; mkdir f",
             "f: of another type now\n" },
     { "untracked file", SAMPLE, "echo n > n", "echo mine > n", "n: exists already\n" },
@@ -181,6 +187,83 @@ START_TEST(a_conflict_leaves_everything)
         ck_assert_ptr_nonnull(strstr(err.msg, "and 2 more"));
     PDK_AUTO_FREE char *after = pdk_test_landing_state(&t);
     ck_assert_str_eq(before, after);
+    pdk_test_landing_close(&t);
+}
+END_TEST
+
+struct merging {
+    const char *name, *before, *change, *user;
+    const char *expect; /* shell that must succeed after */
+    const char *paths;  /* "M f+" with + for merged, a line each */
+};
+
+static const struct merging mergings[] = {
+    { "two places of a file", "seq 9 > f", "sed -i s/1/one/ f", "sed -i s/9/nine/ f",
+            "grep -q one f && grep -q nine f", "M f+\n" },
+    { "no newline at the end", "printf '1\n2\n3\n4\n5' > f", "sed -i s/1/one/ f",
+            "printf '1\n2\n3\n4\n5\n6' > f",
+            "test \"$(cat f)\" = \"$(printf 'one\n2\n3\n4\n5\n6')\"", "M f+\n" },
+    { "bit here, content there", "seq 9 > f", "sed -i s/1/one/ f", "chmod +x f",
+            "test -x f && grep -q one f", "M f\n" },
+    { "content here, bit there", "seq 9 > f; chmod 600 f", "chmod +x f",
+            "sed -i s/1/one/ f",
+            "test -x f && grep -q one f && test $(stat -c %a f) = 700", "M f+\n" },
+    { "the same edit", "seq 9 > f", "echo x > f", "echo x > f", "test \"$(cat f)\" = x",
+            "" },
+    { "the same deletion", "seq 9 > f; mkdir d; echo > d/g", "rm -r f d", "rm -r f d",
+            "! test -e f", "" },
+    { "an equal untracked file", SAMPLE, "echo n > n; ln -s n l2",
+            "echo n > n; ln -s n l2", "test \"$(cat n)\" = n", "" },
+    { "an edit beside equal ones", "seq 9 > f; seq 9 > g", "echo x > f; echo y > g",
+            "echo x > f", "test \"$(cat g)\" = y", "M g\n" },
+    { "staged and not", "seq 20 > f", "sed -i s/10/ten/ f",
+            "sed -i s/^1$/one/ f; git add f; sed -i s/20/twenty/ f",
+            "grep -q ten f && grep -q twenty f && "
+            "test \"$(git diff --cached | grep -c '^[+-][^+-]')\" = 2 && ! git show :f | grep -q ten",
+            "M f+\n" },
+    { "CRLF", "echo '*.txt eol=crlf' > .gitattributes; seq 9 | sed 's/$/\r/' > t.txt",
+            "sed -i 's/^1/one/' t.txt", "sed -i 's/^9/nine/' t.txt",
+            "test $(grep -c \"$(printf '\r')\" t.txt) = 9 && grep -q one t.txt && grep -q nine t.txt",
+            "M t.txt+\n" },
+    { "a rename there, an edit elsewhere", "seq 9 > f; seq 9 > g", "git mv f h",
+            "sed -i s/9/nine/ g", "test -e h && ! test -e f && grep -q nine g",
+            "D f\nA h\n" },
+};
+
+static void list_paths(const struct pdk_land_result *result, struct pdk_buf *out)
+{
+    for (size_t i = 0; i < result->len; i++)
+        pdk_buf_addf(out, "%c %s%s\n", result->paths[i].status, result->paths[i].path,
+                result->paths[i].merged ? "+" : "");
+}
+
+START_TEST(both_sides_come_together)
+{
+    const struct merging *m = &mergings[_i];
+    struct pdk_test_landing t;
+    PDK_AUTO_LAND_RESULT struct pdk_land_result preview = { 0 }, result = { 0 };
+    PDK_AUTO_BUF struct pdk_buf before = PDK_BUF_INIT, after = PDK_BUF_INIT;
+    struct pdk_err err = PDK_ERR_INIT;
+
+    pdk_test_landing_open(&t, m->before, m->change);
+    free(pdk_test_sh(t.path, "%s", m->user));
+    PDK_AUTO_FREE char *index = pdk_test_sh(t.path, "sha1sum .git/index");
+    PDK_AUTO_FREE char *state = pdk_test_landing_state(&t);
+    ck_assert_msg(pdk_test_landing_do(&t, true, &preview, &err) == 0, "%s: %s", m->name,
+            err.msg);
+    PDK_AUTO_FREE char *same = pdk_test_landing_state(&t);
+    ck_assert_str_eq(state, same);
+    ck_assert_msg(pdk_test_landing_do(&t, false, &result, &err) == 0, "%s: %s", m->name,
+            err.msg);
+    list_paths(&preview, &before);
+    list_paths(&result, &after);
+    ck_assert_msg(strcmp(pdk_buf_str(&before), m->paths) == 0, "%s: %s", m->name,
+            pdk_buf_str(&before));
+    ck_assert_str_eq(pdk_buf_str(&before), pdk_buf_str(&after));
+    free(pdk_test_sh(t.path, "%s", m->expect));
+    PDK_AUTO_FREE char *index_after = pdk_test_sh(t.path, "sha1sum .git/index");
+    ck_assert_str_eq(index, index_after);
+    free(pdk_test_sh(t.path, "! ls -A | grep paddock"));
     pdk_test_landing_close(&t);
 }
 END_TEST
@@ -304,6 +387,8 @@ int main(void)
 
     tcase_add_checked_fixture(tc, pdk_test_dir_setup, pdk_test_dir_discard);
     tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, both_sides_come_together, 0,
+            (int)(sizeof(mergings) / sizeof(mergings[0])));
     tcase_add_loop_test(
             tc, a_change_lands_whole, 0, (int)(sizeof(landings) / sizeof(landings[0])));
     tcase_add_loop_test(tc, a_conflict_leaves_everything, 0,
