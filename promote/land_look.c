@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/beneath.h"
 #include "base/error.h"
 #include "base/fs.h"
 #include "base/str.h"
 #include "promote/land.h"
 #include "promote/land_internal.h"
-#include "trees/beneath.h"
 #include "trees/repo.h"
 #include "trees/vault.h"
 

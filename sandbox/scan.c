@@ -3,15 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/beneath.h"
 #include "base/error.h"
 #include "base/fs.h"
 #include "base/ignore.h"
@@ -42,18 +40,8 @@ int pdk_scan_open(int root_fd, const char *path, int flags)
 {
     /* openat2 refuses a bare handle with flags that mean nothing for it. */
     int safe = flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    struct open_how how = {
-        .flags = (uint64_t)(unsigned int)(flags | safe),
-        .mode = flags & O_CREAT ? 0600 : 0,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
-    };
-    long fd;
 
-    do
-        fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-    while (fd < 0 &&
-            errno == EAGAIN); /* a rename in the way: the kernel asks to try again */
-    return (int)fd;
+    return pdk_beneath_follow(root_fd, path, flags | safe, 0600);
 }
 
 static void pop(struct walk *w)

@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/beneath.h"
 #include "base/error.h"
 #include "base/fs.h"
 #include "base/path.h"
 #include "base/utf8.h"
-#include "trees/beneath.h"
 #include "trees/filter.h"
 #include "trees/index.h"
 #include "trees/internal.h"

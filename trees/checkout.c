@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/beneath.h"
 #include "base/error.h"
 #include "base/fs.h"
 #include "base/path.h"
-#include "trees/beneath.h"
 #include "trees/diff.h"
 #include "trees/filter.h"
 #include "trees/index.h"

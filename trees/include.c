@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/beneath.h"
 #include "base/error.h"
 #include "base/ignore.h"
 #include "base/path.h"
 #include "base/utf8.h"
-#include "trees/beneath.h"
 #include "trees/checkout.h"
 #include "trees/repo.h"
 

@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 
 #include "base/auto.h"
+#include "base/beneath.h"
 #include "base/error.h"
 #include "base/fs.h"
 #include "base/id.h"
 #include "base/str.h"
-#include "trees/beneath.h"
 
 enum { BYTES_MAX = 64 << 20, DEEPEST = 16 };
 

@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/error.h"
 #include "base/fs.h"
 #include "base/str.h"
-#include "trees/beneath.h"
 #include "trees/pool.h"
 #include "trees/template_internal.h"
 

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/beneath.h"
 #include "base/error.h"
 #include "base/fs.h"
 #include "base/ignore.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "trees/beneath.h"
 #include "trees/repo.h"
 
 enum { GITLINK = 0160000, IGNORE_MAX = 4 << 20, PATH_MAX_BYTES = 4095 };

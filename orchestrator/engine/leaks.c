@@ -17,13 +17,13 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/beneath.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "base/utf8.h"
 #include "orchestrator/engine/internal.h"
 #include "orchestrator/engine/work.h"
-#include "trees/beneath.h"
 #include "trees/shared.h"
 
 struct pdk_leaks {

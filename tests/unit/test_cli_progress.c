@@ -104,8 +104,8 @@ START_TEST(a_row_tells_candidate_stage_elapsed_and_last_line)
 {
     begin(2, true, false);
     change(0, "running", "mission", NULL);
-    output(0, "first\nsec");
-    output(0, "ond\r\nunfinished");
+    output(0, "first\nse");
+    output(0, "cond\r\nunfinished");
     listener.on_tick(2500, listener.user);
     PDK_AUTO_FREE char *text = shown();
     ck_assert_str_eq(text,
