@@ -9,8 +9,10 @@
 #ifndef PDK_BACKENDS_BACKEND_H
 #define PDK_BACKENDS_BACKEND_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/auto.h"
 #include "base/str.h"
@@ -118,12 +120,22 @@ int pdk_sandbox_count_commits(
 
 /*
  * Removes directory, registry entry and branch, each attempted, absent is fine; never follows a
- * link. Works from a record alone, also when the directory has gone, and
+ * link. The directory is gone from its place at once; what was in it is moved to trash/ beside the lock
+ * and removed by pdk_sandbox_clean(). Works from a record alone, also when the directory has gone, and
  * after a kill half-way through materialize (start is "" then). A branch that cannot be kept
  * (it lies in the sandbox) or that is checked out elsewhere is PDK_ECONFLICT, before or after the rest.
  */
 int pdk_sandbox_teardown(const struct pdk_sandbox_record *record,
         const struct pdk_repo *repo, const char *lock, unsigned int flags,
         struct pdk_err *err);
+
+/*
+ * Removes for good what teardowns moved away, also what killed processes left of that. At most for
+ * within_ms (0: as long as it takes) and until *stop (NULL: none): PDK_ECANCELED then, and the next
+ * call goes on. One process at a time: PDK_ECONFLICT while another one does it, but with no limit it
+ * waits for that. removed (NULL allowed) counts sandboxes, also where it fails.
+ */
+int pdk_sandbox_clean(const char *lock, int64_t within_ms, const atomic_bool *stop,
+        int *removed, struct pdk_err *err);
 
 #endif

@@ -8,6 +8,7 @@
 #include "backends/contain.h"
 #include "backends/dirt.h"
 #include "backends/handle.h"
+#include "backends/trash.h"
 #include "base/error.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -61,6 +62,10 @@ static int set_baseline(const struct pdk_sandbox *sb, struct pdk_err *err)
 
     if (!temp)
         return pdk_fail_nomem(err);
+    if (link(sb->index, sb->baseline) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return pdk_fail(err, PDK_EIO, errno, "cannot keep '%s'", sb->baseline);
     (void)unlink(temp); /* left by a kill, if at all */
     if (link(sb->index, temp) < 0 || rename(temp, sb->baseline) < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot keep '%s'", sb->baseline);
@@ -269,7 +274,7 @@ int pdk_sandbox_teardown(const struct pdk_sandbox_record *record,
     if (rc != 0)
         return pdk_wrap(err, "sandbox '%s'", record->id);
     rc = be->teardown(record, repo, lock, flags, err);
-    if (pdk_fs_remove_tree(record->dir, rc < 0 ? &second : err) < 0)
+    if (pdk_trash_put(record->dir, lock, rc < 0 ? &second : err) < 0)
         rc = rc < 0 ? rc : PDK_EIO;
     return rc < 0 ? pdk_wrap(err, "sandbox '%s' (%s)", record->id, be->name) : 0;
 }

@@ -218,12 +218,22 @@ static int remove_entry(struct level **top, const char *name, dev_t dev)
     return -1;
 }
 
+/* Whether to go on; NULL: always. */
+struct asked {
+    bool (*go_on)(void *user);
+    void *user;
+};
+
 /* Empties the directory at the bottom of the stack, then everything above it is gone. */
-static int empty_levels(struct level **top, dev_t dev)
+static int empty_levels(struct level **top, dev_t dev, const struct asked *asked)
 {
     while (*top) {
         const struct dirent *entry;
 
+        if (asked->go_on && !asked->go_on(asked->user)) {
+            errno = ECANCELED;
+            return -1;
+        }
         errno = 0;
         entry = readdir((*top)->dir);
         if (!entry && errno != 0)
@@ -248,6 +258,13 @@ static int empty_levels(struct level **top, dev_t dev)
 
 int pdk_fs_remove_at(int dir_fd, const char *path, struct pdk_err *err)
 {
+    return pdk_fs_remove_at_while(dir_fd, path, NULL, NULL, err);
+}
+
+int pdk_fs_remove_at_while(int dir_fd, const char *path, bool (*go_on)(void *user),
+        void *user, struct pdk_err *err)
+{
+    const struct asked asked = { go_on, user };
     struct level *top = NULL;
     struct stat st;
     int rc, saved;
@@ -264,7 +281,7 @@ int pdk_fs_remove_at(int dir_fd, const char *path, struct pdk_err *err)
     }
     rc = push_level(&top, dir_fd, path);
     if (rc == 0)
-        rc = empty_levels(&top, st.st_dev);
+        rc = empty_levels(&top, st.st_dev, &asked);
     saved = errno;
     while (top)
         pop_level(&top);
@@ -272,7 +289,8 @@ int pdk_fs_remove_at(int dir_fd, const char *path, struct pdk_err *err)
     if (rc == 0 && unlinkat(dir_fd, path, AT_REMOVEDIR) < 0 && errno != ENOENT)
         rc = -1;
     if (rc < 0)
-        return pdk_fail(err, PDK_EIO, errno, "cannot remove '%s'", path);
+        return pdk_fail(err, errno == ECANCELED ? PDK_ECANCELED : PDK_EIO, errno,
+                "cannot remove '%s'", path);
     return 0;
 }
 

@@ -33,6 +33,9 @@ int pdk_fs_mkdirs(const char *path, mode_t mode, struct pdk_err *err);
 int pdk_fs_remove_tree(const char *path, struct pdk_err *err);
 /* The same, of a path relative to a directory handle; err->os_errno says why. */
 int pdk_fs_remove_at(int dir_fd, const char *path, struct pdk_err *err);
+/* Asked before each entry: PDK_ECANCELED where go_on() says no, the rest is still there. */
+int pdk_fs_remove_at_while(int dir_fd, const char *path, bool (*go_on)(void *user),
+        void *user, struct pdk_err *err);
 bool pdk_fs_exists(const char *path); /* lstat() succeeds */
 bool pdk_fs_is_dir(const char *path); /* a directory itself, not a link to one */
 /* Absolute path without links; owned by the caller. */

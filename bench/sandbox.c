@@ -290,6 +290,7 @@ static int capture(struct bench *b, size_t number, struct pdk_err *err)
     return 0;
 }
 
+/* First out of the way, handles and all, which is what a run waits for; then to the last file. */
 static int remove_all(struct bench *b, struct pdk_err *err)
 {
     struct stamp since = now();
@@ -298,7 +299,11 @@ static int remove_all(struct bench *b, struct pdk_err *err)
         if (pdk_sandbox_teardown(
                     pdk_sandbox_get_record(b->copies[i]), b->repo, b->lock, 0, err) < 0)
             return err->code;
+        pdk_sandbox_close(pdk_take_ptr(&b->copies[i]));
     }
+    report("release", &since);
+    if (pdk_sandbox_clean(b->lock, 0, NULL, NULL, err) < 0)
+        return err->code;
     report("remove", &since);
     return 0;
 }

@@ -81,10 +81,14 @@ static struct pdk_template *new_template(
 int pdk_template_use(const struct pdk_template *t, const char *user, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *path = pdk_strf("%s.use.%s", t->path, user);
-    int fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+    int fd;
 
     if (!path)
         return pdk_fail_nomem(err);
+    /* Only its name counts: one more of the lock's file is cheaper than a file. */
+    if (link(t->lock_path, path) == 0 || errno == EEXIST)
+        return 0;
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot make '%s'", path);
     (void)close(fd);

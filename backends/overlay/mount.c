@@ -41,7 +41,11 @@ int pdk_overlay_mount(const struct pdk_overlay_spec *spec, struct pdk_err *err)
     PDK_AUTO_BUF struct pdk_buf options = PDK_BUF_INIT;
 
     pdk_overlay_options(spec, &options);
-    pdk_buf_adds(&options, ",redirect_dir=on"); /* directories can be renamed */
+    /*
+     * Directories can be renamed. Volatile, since one that was unmounted is made anew: else its end would
+     * write the whole file system out.
+     */
+    pdk_buf_adds(&options, ",redirect_dir=on,volatile");
     if (pdk_buf_ok(&options, err) < 0)
         return err->code;
     if (mount("overlay", spec->target, "overlay", MS_NODEV | MS_NOSUID, options.data) ==

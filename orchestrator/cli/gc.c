@@ -81,6 +81,17 @@ static void unpin_ended(struct pdk_cli *cli, const struct pdk_run_rows *runs)
     }
 }
 
+/* What teardowns moved away, to the end; what cannot be removed is told, and stays for the next time. */
+static void empty_trash(struct pdk_cli *cli, struct sweep *s)
+{
+    struct pdk_err err = PDK_ERR_INIT;
+
+    if (pdk_sandbox_clean(cli->paths.registry_lock, 0, NULL, NULL, &err) == 0)
+        return;
+    pdk_cli_say(cli, "%s\n", err.msg);
+    s->failed++;
+}
+
 enum { TEMPLATE_DAYS = 14 };
 static const int64_t template_bytes = (int64_t)20 << 30;
 
@@ -151,8 +162,10 @@ int pdk_command_gc(struct pdk_cli *cli, const struct pdk_args *args)
         return pdk_cli_fail(cli, &err);
     for (size_t i = 0; i < rows.len; i++)
         sweep_one(cli, &s, &rows.items[i]);
-    if (!s.dry_run)
+    if (!s.dry_run) {
         unpin_ended(cli, &runs);
+        empty_trash(cli, &s);
+    }
     if (sweep_templates(cli, &s, &err) < 0)
         return pdk_cli_fail(cli, &err);
     return print_sweep(cli, &s);

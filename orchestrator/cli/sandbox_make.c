@@ -214,12 +214,15 @@ static int check_loss(struct pdk_cli *cli, const struct pdk_named *named,
             named->row.id);
 }
 
+enum { CLEAN_MS = 300 };
+
 int pdk_command_sandbox_discard(struct pdk_cli *cli, const struct pdk_args *args)
 {
     PDK_AUTO_NAMED struct pdk_named named = { 0 };
     struct pdk_err err = PDK_ERR_INIT;
     unsigned int flags = pdk_args_has(args, "keep-branch") ? PDK_TEARDOWN_KEEP_BRANCH : 0;
     PDK_AUTO_FREE char *pin = NULL;
+    struct pdk_err ignored = PDK_ERR_INIT;
 
     if (pdk_named_find(cli, args->words[0], &named, &err) < 0)
         return pdk_cli_fail(cli, &err);
@@ -233,6 +236,8 @@ int pdk_command_sandbox_discard(struct pdk_cli *cli, const struct pdk_args *args
     if (record_id(cli, &named.row, PDK_EVENT_SANDBOX_RELEASED, named.row.id, NULL, NULL,
                 &err) < 0)
         return pdk_cli_fail(cli, &err);
+    /* Whatever takes longer is the next run's, or gc's. */
+    (void)pdk_sandbox_clean(cli->paths.registry_lock, CLEAN_MS, NULL, NULL, &ignored);
     pdk_cli_say(cli, "discarded %s\n", named.row.id);
     if (cli->json) {
         struct pdk_json *doc = pdk_json_object();

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "orchestrator/engine/cleaner.h"
 #include "orchestrator/engine/internal.h"
 #include "promote/select.h"
 #include "store/store.h"
@@ -545,6 +546,7 @@ static int prepare(struct run *run, struct pdk_err *err)
 static void carry_out(struct run *run, struct pdk_engine_result *out)
 {
     watch(run);
+    run->cleaner = pdk_cleaner_open(run->spec->state->registry_lock);
     start_ready(run);
     if (pdk_sched_idle(run->sched))
         stop_watching(run);
@@ -553,6 +555,7 @@ static void carry_out(struct run *run, struct pdk_engine_result *out)
     release_kept(run);
     record_end(run, out);
     pdk_record_flush(run);
+    pdk_cleaner_close(pdk_take_ptr(&run->cleaner));
 }
 
 int pdk_engine_run(const struct pdk_engine_spec *spec, struct pdk_engine_result *out,

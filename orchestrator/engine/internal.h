@@ -22,6 +22,7 @@
 #include "verify/evidence.h"
 #include "verify/measure.h"
 
+struct pdk_cleaner;
 struct run;
 struct uv_loop_s;
 struct pdk_leaks; /* leaks.c */
@@ -119,6 +120,7 @@ struct run {
     struct pdk_oid start; /* the tree that candidates start from: base's or the seed */
     struct pdk_template *template; /* of start, held open for the run; NULL: none */
     struct pdk_oid template_tree;  /* start, or "" without one */
+    struct pdk_cleaner *cleaner;   /* NULL: none could be had */
     struct task_run *tasks;
     struct candidate *candidates;
     size_t candidates_len;

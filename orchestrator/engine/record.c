@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "orchestrator/engine/cleaner.h"
 #include "orchestrator/engine/internal.h"
 #include "store/store.h"
 
@@ -251,6 +252,7 @@ void pdk_record_released(struct candidate *c, const char *id, const struct pdk_e
     if (why->code == 0) {
         (void)pdk_json_set_str(body, "id", id);
         pdk_record(c->run, PDK_EVENT_SANDBOX_RELEASED, c, body);
+        pdk_cleaner_kick(c->run->cleaner);
         return;
     }
     pdk_json_free(body);

@@ -101,6 +101,7 @@ void pdk_test_world_unmake(const struct pdk_test_world *world, struct pdk_sandbo
     const struct pdk_sandbox_record *record = pdk_sandbox_get_record(sb);
 
     pdk_test_ok(pdk_sandbox_teardown(record, world->repo, world->lock, 0, &err), &err);
+    pdk_test_ok(pdk_sandbox_clean(world->lock, 0, NULL, NULL, &err), &err);
     ck_assert(!pdk_test_exists(record->dir));
     pdk_sandbox_close(sb);
 }

@@ -35,7 +35,7 @@ bool pdk_test_world_can(const struct pdk_test_world *world, const struct pdk_bac
 /* Makes it and expects that to work. */
 struct pdk_sandbox *pdk_test_world_make(
         const struct pdk_test_world *world, const struct pdk_backend *be, const char *id);
-/* Removes it with its handle and expects that to work. */
+/* Removes it with its handle, to the last file, and expects that to work. */
 void pdk_test_world_unmake(const struct pdk_test_world *world, struct pdk_sandbox *sb);
 
 /* Every file of the user's repository but for objects, with its digest; and what git says of it. Owned by the caller. */
