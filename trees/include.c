@@ -10,6 +10,7 @@
 #include "base/auto.h"
 #include "base/beneath.h"
 #include "base/error.h"
+#include "base/fs.h"
 #include "base/ignore.h"
 #include "base/path.h"
 #include "base/utf8.h"
@@ -129,8 +130,8 @@ static int copy_bytes(int from, int to, struct pdk_err *err)
         return 0;
     /* Some file systems refuse it: by hand then, from where it stands. */
     while ((n = read(from, chunk, sizeof(chunk))) > 0)
-        if (write(to, chunk, (size_t)n) != n)
-            return pdk_fail(err, PDK_EIO, errno, "cannot write");
+        if (pdk_fs_write_fd(to, chunk, (size_t)n, err) < 0)
+            return err->code;
     return n < 0 ? pdk_fail(err, PDK_EIO, errno, "cannot read") : 0;
 }
 
