@@ -15,11 +15,12 @@
 #include "base/fs.h"
 #include "base/str.h"
 
-enum { STOP_ROUNDS = 64 };
+enum { STOP_ROUNDS = 64, EXIT_SIGNAL_FIELD = 38 };
 
 struct entry {
     pid_t pid, parent, group, session;
     bool alive; /* no zombie */
+    bool apart; /* its end is not told by SIGCHLD */
     bool ours;  /* a descendant of this process */
 };
 
@@ -69,7 +70,10 @@ static bool read_entry(const char *name, struct entry *out)
     parent = strtol(after + 3, &end, 10);
     group = strtol(end, &end, 10);
     session = strtol(end, &end, 10);
+    for (int field = 7; field < EXIT_SIGNAL_FIELD; field++)
+        (void)strtoull(end, &end, 10); /* what is above a long is no matter */
     *out = (struct entry){ .pid = (pid_t)strtol(name, NULL, 10),
+        .apart = strtol(end, NULL, 10) != SIGCHLD,
         .parent = (pid_t)parent,
         .group = (pid_t)group,
         .session = (pid_t)session,
@@ -127,7 +131,8 @@ static void mark_ours(struct table *t)
             struct entry *e = &t->items[i];
             const struct entry *up = e->ours ? NULL : find_entry(t, e->parent);
 
-            if (e->ours || (e->parent != self && !(up && up->ours)))
+            if (e->ours || (e->parent == self && e->apart) ||
+                    (e->parent != self && !(up && up->ours)))
                 continue;
             e->ours = true;
             more = true;
@@ -171,15 +176,24 @@ static void signal_one(const struct entry *e, int sig)
     (void)kill(e->pid, sig); /* gone meanwhile, or next time */
 }
 
+static bool has_apart(const struct table *t)
+{
+    for (size_t i = 0; i < t->len; i++)
+        if (t->items[i].apart && t->items[i].parent == getpid())
+            return true;
+    return false;
+}
+
 static int signal_all(const struct table *t, int sig)
 {
+    bool by_kernel = getpid() == 1 && !has_apart(t);
     int n = 0;
 
     for (size_t i = 0; i < t->len; i++) {
         if (!t->items[i].ours || !t->items[i].alive)
             continue;
         n++;
-        if (getpid() != 1)
+        if (!by_kernel)
             signal_one(&t->items[i], sig);
     }
     return n;
@@ -222,15 +236,28 @@ static int stop_all(struct pdk_err *err)
     return 0;
 }
 
+/* As init of a namespace the kernel sends to all of them at once, and misses nobody. */
+static int signal_namespace(int sig, struct pdk_err *err)
+{
+    if (kill(-1, sig) < 0 && errno != ESRCH)
+        return pdk_fail(err, PDK_EIO, errno, "cannot signal the namespace");
+    return 0;
+}
+
 int pdk_descend_signal(int sig, struct pdk_err *err)
 {
     struct table t = { NULL, 0, 0 };
+    bool by_kernel;
     int n;
 
-    /* As init of a namespace the kernel sends to all of them at once, and misses nobody. */
-    if (getpid() == 1 && kill(-1, sig) < 0 && errno != ESRCH)
-        return pdk_fail(err, PDK_EIO, errno, "cannot signal the namespace");
-    if (sig == SIGKILL && getpid() != 1 && stop_all(err) < 0)
+    if (read_table(&t, err) < 0)
+        return err ? err->code : PDK_EIO;
+    by_kernel = getpid() == 1 && !has_apart(&t);
+    free(t.items);
+    t = (struct table){ NULL, 0, 0 };
+    if (by_kernel && signal_namespace(sig, err) < 0)
+        return err ? err->code : PDK_EIO;
+    if (sig == SIGKILL && !by_kernel && stop_all(err) < 0)
         return err ? err->code : PDK_EIO;
     if (read_table(&t, err) < 0)
         return err ? err->code : PDK_EIO;

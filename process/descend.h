@@ -1,6 +1,8 @@
 /*
  * The descendants of this process: found, signalled, and proven gone. Needs
- * pdk_descend_adopt() at start, so that orphans come back to us.
+ * pdk_descend_adopt() at start, so that orphans come back to us. A child of ours that was cloned to tell
+ * its end by another signal than SIGCHLD (or by none) stands apart, with all below it: nothing here
+ * counts, signals or waits for it, and nothing that it leaves behind can become one of those.
  */
 #ifndef PDK_PROCESS_DESCEND_H
 #define PDK_PROCESS_DESCEND_H

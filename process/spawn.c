@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -207,6 +208,8 @@ __attribute__((no_sanitize("address", "undefined"))) static int child_main(void 
     limit_self(p);
     restrict_self(p);
     place_fds(p);
+    if ((p->spec->flags & PDK_SPAWN_TTY) && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
+        give_up(p, PDK_SPAWN_SETUP);
     exec_first(p);
     return 127;
 }

@@ -24,7 +24,9 @@ enum pdk_spawn_flags {
     PDK_SPAWN_SAME_SESSION = 1U << 2, /* keep the caller's session and terminal */
     PDK_SPAWN_NO_PRIVILEGES = 1U
             << 3, /* none of root's capabilities, and none to be gained by executing a file */
-    PDK_SPAWN_DEAF = 1U << 4 /* INT, TERM and HUP stay ignored: for one that only waits */
+    PDK_SPAWN_DEAF =
+            1U << 4,        /* INT, TERM and HUP stay ignored: for one that only waits */
+    PDK_SPAWN_TTY = 1U << 5 /* what becomes 0 is a terminal, and the session's own */
 };
 
 /* A limit that the child puts on itself. */

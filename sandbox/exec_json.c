@@ -139,7 +139,7 @@ static int take_amount(
     return 0;
 }
 
-static int take_graces(
+int pdk_graces_from_json(
         const struct pdk_json *v, struct pdk_graces *out, struct pdk_err *err)
 {
     static const struct pdk_graces usual = PDK_GRACES_DEFAULT;
@@ -187,7 +187,8 @@ static int fill_request(
             take_bytes(v, "log", &r->log, err) < 0 || take_nonce(v, &r->nonce, err) < 0 ||
             take_amount(v, "timeout_ms", &r->timeout_ms, err) < 0 ||
             take_amount(v, "output_cap", &r->output_cap, err) < 0 ||
-            take_graces(v, &r->graces, err) < 0 || take_policy(v, &r->policy, err) < 0)
+            pdk_graces_from_json(v, &r->graces, err) < 0 ||
+            take_policy(v, &r->policy, err) < 0)
         return err ? err->code : PDK_EINVAL;
     if (r->argv.len == 0)
         return pdk_fail(err, PDK_EINVAL, 0, "'argv' is empty");

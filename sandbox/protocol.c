@@ -65,6 +65,14 @@ const char *pdk_wire_error_name(enum pdk_wire_error error)
     return error < PDK_WIRE_COUNT ? error_names[error] : "unknown";
 }
 
+enum pdk_wire_error pdk_wire_error_find(const char *name)
+{
+    for (int i = 0; i < PDK_WIRE_COUNT; i++)
+        if (strcmp(error_names[i], name) == 0)
+            return (enum pdk_wire_error)i;
+    return PDK_WIRE_COUNT;
+}
+
 /* ---- bytes to frames */
 
 void pdk_framer_fini(struct pdk_framer *f)

@@ -68,6 +68,8 @@ enum pdk_wire_error {
 };
 
 const char *pdk_wire_error_name(enum pdk_wire_error error); /* "bad_frame", … */
+/* PDK_WIRE_COUNT where the name is none. */
+enum pdk_wire_error pdk_wire_error_find(const char *name);
 
 /* Cuts a byte stream into frames. */
 struct pdk_framer {
@@ -148,6 +150,9 @@ struct pdk_exec_result {
 void pdk_exec_request_fini(struct pdk_exec_request *r);
 int pdk_exec_request_to_json(
         const struct pdk_exec_request *r, struct pdk_json **out, struct pdk_err *err);
+/* The member `graces` of v; PDK_GRACES_DEFAULT where it is missing. */
+int pdk_graces_from_json(
+        const struct pdk_json *v, struct pdk_graces *out, struct pdk_err *err);
 int pdk_exec_request_from_json(
         const struct pdk_json *v, struct pdk_exec_request *out, struct pdk_err *err);
 int pdk_exec_result_to_json(

@@ -17,6 +17,7 @@
 
 struct job;    /* a command under way */
 struct search; /* of grep.c */
+struct keeper; /* of spawn.c */
 struct wire;   /* pipes, signals, timers */
 struct stat;
 struct uv_loop_s;
@@ -37,6 +38,8 @@ struct agent {
     struct search *searches;
     bool probed;
     struct pdk_means means; /* of fence.c, once probed */
+    struct keeper *keepers;
+    int64_t last_handle;
 };
 
 /* ---- server.c */
@@ -61,6 +64,15 @@ void pdk_agent_cancel(struct agent *a, int64_t call, bool at_once);
 void pdk_agent_stop(struct agent *a);     /* whatever runs */
 void pdk_agent_on_child(struct agent *a); /* SIGCHLD came */
 void pdk_agent_drained(struct agent *a);  /* the backlog is small again */
+
+/* ---- spawn.c */
+
+void pdk_agent_spawn(struct agent *a, int64_t id, const struct pdk_json *params);
+void pdk_agent_proc_read(struct agent *a, int64_t id, const struct pdk_json *params);
+void pdk_agent_proc_stdin(struct agent *a, int64_t id, const struct pdk_json *params);
+void pdk_agent_proc_stop(struct agent *a, int64_t id, const struct pdk_json *params);
+/* Every kept process is stopped; pdk_agent_idle() comes as each is gone. */
+void pdk_agent_end_keepers(struct agent *a);
 
 /* ---- paths.c */
 

@@ -175,6 +175,7 @@ static void end(struct agent *a)
         return;
     a->ending = true;
     pdk_agent_grep_cancel(a, 0);
+    pdk_agent_end_keepers(a);
     if (a->job)
         pdk_agent_stop(a);
     pdk_agent_idle(a);
@@ -182,7 +183,7 @@ static void end(struct agent *a)
 
 void pdk_agent_idle(struct agent *a)
 {
-    if (a->ending && !a->job && !a->searches)
+    if (a->ending && !a->job && !a->searches && !a->keepers)
         close_all(a);
 }
 
@@ -290,6 +291,10 @@ static verb_function find_function(enum pdk_verb verb)
         [PDK_VERB_GREP] = pdk_agent_grep,
         [PDK_VERB_FINGERPRINT] = pdk_agent_fingerprint,
         [PDK_VERB_EXEC] = pdk_agent_exec,
+        [PDK_VERB_SPAWN] = pdk_agent_spawn,
+        [PDK_VERB_PROC_READ] = pdk_agent_proc_read,
+        [PDK_VERB_PROC_STDIN] = pdk_agent_proc_stdin,
+        [PDK_VERB_PROC_STOP] = pdk_agent_proc_stop,
     };
 
     return functions[verb];
