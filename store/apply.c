@@ -22,7 +22,8 @@ enum subject {
     SUBJECT_TASK,
     SUBJECT_CANDIDATE,
     SUBJECT_SANDBOX,
-    SUBJECT_PROMOTION
+    SUBJECT_PROMOTION,
+    SUBJECT_SESSION
 };
 
 struct projection {
@@ -74,6 +75,12 @@ static const struct projection projections[] = {
             { "id", "@ts", "@type", "detail" } },
     { PDK_EVENT_PROMOTION_FAILED, SQL_PROMOTION_END, SUBJECT_PROMOTION,
             { "id", "@ts", "@type", "detail" } },
+    { PDK_EVENT_SESSION_STARTED, SQL_SESSION_ADD, SUBJECT_SESSION,
+            { "id", "sandbox", "mode", "approval", "@ts" } },
+    { PDK_EVENT_SANDBOX_MODE, SQL_SESSION_MODE, SUBJECT_SESSION, { "id", "mode" } },
+    { PDK_EVENT_SANDBOX_APPROVAL, SQL_SESSION_APPROVAL, SUBJECT_SESSION,
+            { "id", "approval" } },
+    { PDK_EVENT_SANDBOX_PRESET, SQL_SESSION_PRESET, SUBJECT_SESSION, { "id", "preset" } },
 };
 
 /* Members that a body must have (event.h). */
@@ -104,6 +111,12 @@ static const char *const required[PDK_EVENT_COUNT][6] = {
     [PDK_EVENT_PROMOTION_DONE] = { "id" },
     [PDK_EVENT_PROMOTION_FAILED] = { "id" },
     [PDK_EVENT_LEAK_FOUND] = { "what", "path" },
+    [PDK_EVENT_SESSION_STARTED] = { "id", "sandbox", "mode", "approval" },
+    [PDK_EVENT_SANDBOX_MODE] = { "id", "mode" },
+    [PDK_EVENT_SANDBOX_APPROVAL] = { "id", "approval" },
+    [PDK_EVENT_SANDBOX_PRESET] = { "id", "preset" },
+    [PDK_EVENT_ESCALATION_ASKED] = { "id", "from", "to", "justification" },
+    [PDK_EVENT_ESCALATION_DECIDED] = { "id", "decision" },
     [PDK_EVENT_WARNING] = { "text" },
 };
 
@@ -119,6 +132,7 @@ static const struct {
             { "@run", "@task", "@candidate" } },
     [SUBJECT_SANDBOX] = { SQL_SANDBOX_STATE, "sandbox", { "id" } },
     [SUBJECT_PROMOTION] = { SQL_PROMOTION_STATE, "promotion", { "id" } },
+    [SUBJECT_SESSION] = { SQL_SESSION_STATE, "session", { "id" } },
 };
 
 /* The member that name leads to, borrowed. */

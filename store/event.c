@@ -29,6 +29,12 @@ static const char *const event_names[PDK_EVENT_COUNT] = {
     [PDK_EVENT_PROMOTION_DONE] = "promotion.done",
     [PDK_EVENT_PROMOTION_FAILED] = "promotion.failed",
     [PDK_EVENT_LEAK_FOUND] = "leak.found",
+    [PDK_EVENT_SESSION_STARTED] = "session.started",
+    [PDK_EVENT_SANDBOX_MODE] = "sandbox.mode",
+    [PDK_EVENT_SANDBOX_APPROVAL] = "sandbox.approval",
+    [PDK_EVENT_SANDBOX_PRESET] = "sandbox.preset",
+    [PDK_EVENT_ESCALATION_ASKED] = "escalation.asked",
+    [PDK_EVENT_ESCALATION_DECIDED] = "escalation.decided",
     [PDK_EVENT_WARNING] = "warning",
 };
 

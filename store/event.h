@@ -72,6 +72,18 @@ enum pdk_event_type {
     /* what* ("config", "hook", "info", "head", "ref", "stash", "file"), path*, before, after, restore
      * (a command): changed in the user's repository while the candidate ran. */
     PDK_EVENT_LEAK_FOUND,
+    /* id*, sandbox*, mode*, approval*: a session begins, with what is the default then. */
+    PDK_EVENT_SESSION_STARTED,
+    /* id* (of the session), mode*. The one way that a session's mode changes. */
+    PDK_EVENT_SANDBOX_MODE,
+    /* id*, approval*. */
+    PDK_EVENT_SANDBOX_APPROVAL,
+    /* id*, preset*: beside the two that it stands for. */
+    PDK_EVENT_SANDBOX_PRESET,
+    /* id*, from*, to*, justification*, argv: always with the next one in the same batch. */
+    PDK_EVENT_ESCALATION_ASKED,
+    /* id*, decision*. */
+    PDK_EVENT_ESCALATION_DECIDED,
     /* text*. */
     PDK_EVENT_WARNING,
     PDK_EVENT_COUNT

@@ -86,12 +86,17 @@ static const struct column sandbox_columns[] = { T(pdk_sandbox_row, id),
     T(pdk_sandbox_row, task), I(pdk_sandbox_row, candidate), I(pdk_sandbox_row, attempt),
     I(pdk_sandbox_row, created_ms), I(pdk_sandbox_row, ended_ms) };
 
+static const struct column session_columns[] = { T(pdk_session_row, id),
+    T(pdk_session_row, sandbox), T(pdk_session_row, mode), T(pdk_session_row, approval),
+    T(pdk_session_row, preset), I(pdk_session_row, created_ms) };
+
 static const struct shape run_shape = SHAPE(pdk_run_row, run_columns);
 static const struct shape task_shape = SHAPE(pdk_task_row, task_columns);
 static const struct shape candidate_shape = SHAPE(pdk_candidate_row, candidate_columns);
 static const struct shape check_shape = SHAPE(pdk_check_row, check_columns);
 static const struct shape promotion_shape = SHAPE(pdk_promotion_row, promotion_columns);
 static const struct shape sandbox_shape = SHAPE(pdk_sandbox_row, sandbox_columns);
+static const struct shape session_shape = SHAPE(pdk_session_row, session_columns);
 
 /* Frees the texts of a row and makes it one of zeros. */
 static void row_fini(const struct shape *shape, void *row)
@@ -283,6 +288,16 @@ int pdk_store_sandbox(struct pdk_store *store, const char *prefix,
     return find_by_prefix(store, &l, prefix, out, err);
 }
 
+int pdk_store_session(struct pdk_store *store, const char *id,
+        struct pdk_session_row *out, struct pdk_err *err)
+{
+    int rc = get_by_id(store, SQL_SESSION_GET, &session_shape, id, out, err);
+
+    if (rc == 0)
+        return pdk_fail(err, PDK_ENOTFOUND, 0, "no such session: '%s'", id);
+    return rc < 0 ? rc : 0;
+}
+
 /* The run's only task; owned by the caller. */
 static int only_task(
         struct pdk_store *store, const char *run, char **out, struct pdk_err *err)
@@ -437,6 +452,11 @@ void pdk_candidate_row_fini(struct pdk_candidate_row *row)
 void pdk_sandbox_row_fini(struct pdk_sandbox_row *row)
 {
     row_fini(&sandbox_shape, row);
+}
+
+void pdk_session_row_fini(struct pdk_session_row *row)
+{
+    row_fini(&session_shape, row);
 }
 
 void pdk_run_rows_fini(struct pdk_run_rows *rows)

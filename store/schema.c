@@ -80,6 +80,10 @@ static const char *const migrations[] = {
     " attempt INTEGER NOT NULL, created_ms INTEGER NOT NULL,"
     " ended_ms INTEGER NOT NULL DEFAULT 0) STRICT;"
     "CREATE INDEX sandbox_run ON sandbox (run);",
+
+    "CREATE TABLE session ("
+    " id TEXT PRIMARY KEY NOT NULL, sandbox TEXT NOT NULL, mode TEXT NOT NULL,"
+    " approval TEXT NOT NULL, preset TEXT, created_ms INTEGER NOT NULL) STRICT;",
 };
 
 enum { MIGRATIONS = sizeof(migrations) / sizeof(*migrations) };
@@ -179,7 +183,7 @@ int pdk_schema_check(struct pdk_store *store, struct pdk_err *err)
 
 int pdk_schema_look(struct pdk_store *store, struct pdk_err *err)
 {
-    enum { TABLES = 7 };
+    enum { TABLES = 8 };
     int64_t tables = 0;
     int64_t bytes = 0;
     int rc = pdk_db_number(store, pdk_sql_text[SQL_TABLES], &tables, err);
@@ -197,7 +201,7 @@ int pdk_schema_look(struct pdk_store *store, struct pdk_err *err)
 int pdk_schema_clear(struct pdk_store *store, struct pdk_err *err)
 {
     return pdk_db_run(store,
-            "DELETE FROM check_result; DELETE FROM sandbox; DELETE FROM promotion;"
+            "DELETE FROM session; DELETE FROM check_result; DELETE FROM sandbox; DELETE FROM promotion;"
             "DELETE FROM candidate; DELETE FROM task; DELETE FROM run;",
             err);
 }

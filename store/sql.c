@@ -24,7 +24,7 @@ const char *const pdk_sql_text[SQL_COUNT] = {
     [SQL_INTEGRITY] = "SELECT integrity_check FROM pragma_integrity_check(1)",
     [SQL_TABLES] = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN"
                    " ('event', 'run', 'task', 'candidate', 'check_result', 'promotion',"
-                   " 'sandbox')",
+                   " 'sandbox', 'session')",
 
     [SQL_EVENT_ADD] =
             "INSERT INTO event (run, task, candidate, attempt, ts_ms, type, body)"
@@ -150,4 +150,14 @@ const char *const pdk_sql_text[SQL_COUNT] = {
             "SELECT id, run, task, how, target, tree, state, detail, candidate,"
             " created_ms, ended_ms FROM promotion WHERE ?1 IS NULL OR run = ?1"
             " ORDER BY created_ms DESC, rowid DESC",
+
+    [SQL_SESSION_ADD] = "INSERT INTO session (id, sandbox, mode, approval, created_ms)"
+                        " VALUES (?1, ?2, ?3, ?4, ?5)",
+    [SQL_SESSION_MODE] = "UPDATE session SET mode = ?2, preset = NULL WHERE id = ?1",
+    [SQL_SESSION_APPROVAL] =
+            "UPDATE session SET approval = ?2, preset = NULL WHERE id = ?1",
+    [SQL_SESSION_PRESET] = "UPDATE session SET preset = ?2 WHERE id = ?1",
+    [SQL_SESSION_STATE] = "SELECT mode FROM session WHERE id = ?1",
+    [SQL_SESSION_GET] = "SELECT id, sandbox, mode, approval, preset, created_ms"
+                        " FROM session WHERE id = ?1",
 };

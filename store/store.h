@@ -116,6 +116,13 @@ struct pdk_sandbox_row {
     int64_t candidate, attempt, created_ms, ended_ms;
 };
 
+/* What a session of a sandbox was last set to. */
+struct pdk_session_row {
+    char *id, *sandbox, *mode, *approval;
+    char *preset; /* NULL: none since mode or approval were set by themselves */
+    int64_t created_ms;
+};
+
 struct pdk_run_rows {
     struct pdk_run_row *items;
     size_t len;
@@ -144,6 +151,7 @@ struct pdk_sandbox_rows {
 void pdk_run_row_fini(struct pdk_run_row *row);
 void pdk_candidate_row_fini(struct pdk_candidate_row *row);
 void pdk_sandbox_row_fini(struct pdk_sandbox_row *row);
+void pdk_session_row_fini(struct pdk_session_row *row);
 void pdk_run_rows_fini(struct pdk_run_rows *rows);
 void pdk_task_rows_fini(struct pdk_task_rows *rows);
 void pdk_candidate_rows_fini(struct pdk_candidate_rows *rows);
@@ -153,6 +161,7 @@ void pdk_sandbox_rows_fini(struct pdk_sandbox_rows *rows);
 #define PDK_AUTO_RUN_ROW        __attribute__((cleanup(pdk_run_row_fini)))
 #define PDK_AUTO_CANDIDATE_ROW  __attribute__((cleanup(pdk_candidate_row_fini)))
 #define PDK_AUTO_SANDBOX_ROW    __attribute__((cleanup(pdk_sandbox_row_fini)))
+#define PDK_AUTO_SESSION_ROW    __attribute__((cleanup(pdk_session_row_fini)))
 #define PDK_AUTO_RUN_ROWS       __attribute__((cleanup(pdk_run_rows_fini)))
 #define PDK_AUTO_TASK_ROWS      __attribute__((cleanup(pdk_task_rows_fini)))
 #define PDK_AUTO_CANDIDATE_ROWS __attribute__((cleanup(pdk_candidate_rows_fini)))
@@ -169,6 +178,9 @@ int pdk_store_run(struct pdk_store *store, const char *prefix, struct pdk_run_ro
 /* Also finds those that are gone; a live one wins over those. */
 int pdk_store_sandbox(struct pdk_store *store, const char *prefix,
         struct pdk_sandbox_row *out, struct pdk_err *err);
+/* By its whole id. */
+int pdk_store_session(struct pdk_store *store, const char *id,
+        struct pdk_session_row *out, struct pdk_err *err);
 /* task NULL: the run's only task (PDK_EINVAL where it has several). */
 int pdk_store_candidate(struct pdk_store *store, const char *run, const char *task,
         int index, struct pdk_candidate_row *out, struct pdk_err *err);

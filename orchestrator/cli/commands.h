@@ -29,6 +29,7 @@ int pdk_command_sandbox_create(struct pdk_cli *cli, const struct pdk_args *args)
 int pdk_command_sandbox_list(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_sandbox_status(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_sandbox_exec(struct pdk_cli *cli, const struct pdk_args *args);
+int pdk_command_sandbox_mode(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_sandbox_diff(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_sandbox_pull(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_sandbox_discard(struct pdk_cli *cli, const struct pdk_args *args);

@@ -17,10 +17,10 @@
 #include "base/path.h"
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/sandbox.h"
+#include "orchestrator/cli/sandbox_mode.h"
 #include "process/env.h"
 #include "sandbox/agent_path.h"
 #include "sandbox/client.h"
-#include "sandbox/confinement.h"
 
 enum { EXIT_LOST = 125, EXIT_NOT_STARTED = 126, EXIT_NOT_FOUND = 127 };
 
@@ -95,28 +95,6 @@ static void exec_on_signal(uv_signal_t *handle, int signum)
         pdk_client_cancel(e->client, e->call, e->signals > 1);
     else if (e->client)
         pdk_client_kill(e->client);
-}
-
-/* The mode of this one command; what it needs of the repository stays readable. */
-static int fill_policy(const struct pdk_cli *cli, const struct pdk_args *args,
-        struct pdk_policy *policy, struct pdk_err *err)
-{
-    const char *mode = pdk_args_get(args, "mode", pdk_mode_name(PDK_CONFINE_NONE)),
-               *level = pdk_args_get(args, "require-enforcement", "any");
-
-    if (pdk_mode_find(mode, &policy->mode, err) < 0)
-        return pdk_wrap(err, "--mode");
-    if (strcmp(level, "full") != 0 && strcmp(level, "any") != 0)
-        return pdk_fail(err, PDK_EINVAL, 0, "--require-enforcement is 'full' or 'any'");
-    policy->require_full = strcmp(level, "full") == 0;
-    pdk_strv_add(&policy->visible, cli->repo->common_dir);
-    pdk_strv_add(&policy->visible, cli->repo->git_dir);
-    pdk_strv_add(&policy->visible, cli->repo->objects);
-    if (pdk_strv_ok(&policy->visible, err) < 0)
-        return err->code;
-    return policy->mode == PDK_CONFINE_NONE
-            ? 0
-            : pdk_confinement_runner(&policy->runner, err);
 }
 
 static int fill_request(const struct pdk_args *args, const char *root,
@@ -236,7 +214,7 @@ int pdk_command_sandbox_exec(struct pdk_cli *cli, const struct pdk_args *args)
     if (rc == 0)
         rc = fill_request(args, pdk_sandbox_root(sb), &e, &err);
     if (rc == 0)
-        rc = fill_policy(cli, args, &e.request.policy, &err);
+        rc = pdk_call_policy(cli, args, &named, &e.request.policy, &err);
     if (rc == 0)
         rc = run_loop(&e, agent, sb, &err);
     pdk_exec_request_fini(&e.request);

@@ -72,6 +72,16 @@ static const struct pdk_option exec_options[] = {
     TEXT("mode", '\0', "MODE",
             "what it may write: read-only, workspace-write, danger-full-access"),
     TEXT("require-enforcement", '\0', "LEVEL", "full: not where it holds only in part"),
+    TEXT("session", '\0', "NAME", "whose mode holds, see `sandbox mode`"),
+    TEXT("sandbox-permissions", '\0', "MODE", "ask for a wider mode, for this call"),
+    TEXT("justification", '\0', "TEXT", "why, for whoever decides"),
+};
+
+static const struct pdk_option mode_options[] = {
+    TEXT("session", '\0', "NAME", "the session; main unless given"),
+    TEXT("approval", '\0', "POLICY",
+            "who asks for more: ask (somebody decides) or never"),
+    TEXT("preset", '\0', "NAME", "both at once: look, work, unattended, trusted"),
 };
 
 static const struct pdk_option pull_options[] = {
@@ -151,6 +161,8 @@ static const struct pdk_command_row table[] = {
     { "sandbox", "grep", "NAME PATTERN", "Lines by pattern", NO_OPTIONS, 2, 2, NULL },
     { "sandbox", "list", "", "The sandboxes of this repository", NO_OPTIONS, 0, 0,
             pdk_command_sandbox_list },
+    { "sandbox", "mode", "NAME [MODE]", "What its commands may write, shown or set",
+            OPTIONS(mode_options), 1, 2, pdk_command_sandbox_mode },
     { "sandbox", "pull", "NAME", "Its changes as a patch to apply", OPTIONS(pull_options),
             1, 1, pdk_command_sandbox_pull },
     { "sandbox", "read", "NAME PATH", "A file of it", NO_OPTIONS, 2, 2, NULL },

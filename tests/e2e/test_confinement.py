@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """Modes: what commands of missions and of named sandboxes may write, what is recorded of it, and that nothing runs without it."""
 
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import shutil
+import signal
+import struct
 import sys
 import tempfile
 
@@ -15,7 +19,7 @@ MISSION = "schema: paddock/v1\nkind: mission\nid: m\nmission: {run: %s}\nsandbox
 DIALECTS = ("bubblewrap", "landlock")
 
 
-class Confinement(t.Case):
+class Base(t.Case):
     def setUp(self):
         super().setUp()
         # Outside of temporary directories, which are private to confined commands anyhow.
@@ -51,6 +55,8 @@ class Confinement(t.Case):
     def mission_of(self, run, sandbox, check="'true'"):
         return self.file("m.yaml", MISSION % (json.dumps(run), sandbox, check))
 
+
+class Confinement(Base):
     def test_a_mission_writes_inside_and_not_outside(self):
         for dialect in DIALECTS:
             with self.subTest(dialect):
@@ -177,6 +183,182 @@ class Confinement(t.Case):
         found = {d["dialect"]: d for d in self.paddock("--json", "doctor", env=self.without_bubblewrap()).json["confinement"]}
         self.assertEqual((found["bubblewrap"]["enforcement"], found["landlock"]["enforcement"]), ("none", "partial"))
         self.assertIn("none (no bwrap", self.paddock("doctor", env=self.without_any()).out.decode())
+
+
+class Sessions(Base):
+    """Who decides: sessions, their modes, and what is asked for one call."""
+
+    def setUp(self):
+        super().setUp()
+        self.paddock("sandbox", "create", "s", "--backend", "directory")
+        self.write = ("--", "sh", "-c", "echo ran >> '%s'" % self.target)
+
+    def exec_(self, *options, code=0, env=None, words=None):
+        return self.paddock("sandbox", "exec", "s", *options, *(words or self.write), code=code, env=env)
+
+    def mode(self, *words, code=0, **kw):
+        return self.paddock("--json", "sandbox", "mode", "s", *words, code=code, **kw).json
+
+    def log(self, *types):
+        import sqlite3  # the log of what belongs to no run
+        store = next((self.dir / "state").glob("*/store.db"))
+        with sqlite3.connect("file:%s?mode=ro" % store, uri=True) as db:
+            rows = db.execute("SELECT type, body FROM event ORDER BY seq").fetchall()
+        return [(kind, json.loads(body)) for kind, body in rows if kind in types or kind.startswith("escalation.")]
+
+    def approver(self, script):
+        path = self.dir / "approver"
+        path.write_text("#!/bin/sh\n" + script)
+        path.chmod(0o755)
+        return dict(self.env, PADDOCK_APPROVER=str(path))
+
+    def ran(self):
+        return self.target.read_text().count("ran")
+
+    def test_a_session_keeps_its_mode_and_a_resume_replays_it(self):
+        self.assertEqual(self.mode()["mode"], "danger-full-access")
+        self.mode("read-only")
+        self.assertEqual(self.mode()["mode"], "read-only")
+        self.assertNotEqual(self.exec_(code=None).code, 0)
+        self.mode("danger-full-access")
+        self.exec_()
+        self.assertEqual(self.ran(), 1)
+        self.assertEqual([(k, b.get("mode")) for k, b in self.log("session.started", "sandbox.mode")],
+                         [("session.started", "danger-full-access"), ("sandbox.mode", "read-only"), ("sandbox.mode", "danger-full-access")])
+
+    def test_a_new_session_is_pinned_to_its_default_and_sessions_are_apart(self):
+        self.assertNotEqual(self.exec_("--session", "a", code=None).code, 0)
+        self.assertEqual(self.log("session.started")[0][1]["mode"], "workspace-write")
+        self.mode("read-only", "--session", "b")
+        self.assertEqual((self.mode("--session", "a")["mode"], self.mode("--session", "b")["mode"]), ("workspace-write", "read-only"))
+        self.exec_()
+        self.assertEqual(self.ran(), 1)
+        self.mode("x", code=2)
+        self.mode("--session", "../a", code=2)
+
+    def test_a_mode_for_one_call_narrows_only(self):
+        self.mode("workspace-write")
+        self.exec_("--mode", "read-only", words=("--", "true"))
+        result = self.exec_("--mode", "danger-full-access", code=125)
+        self.assertIn(b"wider", result.err)
+        self.assertEqual(self.ran(), 0)
+
+    def test_an_approval_is_for_one_call(self):
+        self.mode("read-only")
+        env = self.approver("cat > '%s'; echo allowed-once" % (self.dir / "request"))
+        self.exec_("--sandbox-permissions", "danger-full-access", "--justification", "a \x1b reason", env=env)
+        self.assertEqual(self.ran(), 1)
+        self.assertNotEqual(self.exec_(code=None).code, 0)
+        self.assertEqual(self.ran(), 1)
+        request = json.loads((self.dir / "request").read_text())
+        self.assertEqual((request["mode"], request["sandbox_permissions"], request["justification"], request["argv"][0]),
+                         ("read-only", "danger-full-access", "a \x1b reason", "sh"))
+        self.assertEqual([(k, b.get("decision")) for k, b in self.log()],
+                         [("escalation.asked", None), ("escalation.decided", "allowed-once")])
+
+    def test_whatever_is_not_allowed_does_not_run_and_says_why(self):
+        self.mode("read-only")
+        texts = set()
+        for script, decision in (("echo rejected", "rejected"), ("echo cancelled", "cancelled"), ("echo yes", "unavailable"),
+                                 ("exit 3", "unavailable"), ("head -c 100000 /dev/zero", "unavailable")):
+            with self.subTest(script):
+                result = self.exec_("--sandbox-permissions", "danger-full-access", "--justification", "j", code=125, env=self.approver(script))
+                self.assertEqual(self.log()[-1][1]["decision"], decision)
+                texts.add(result.err)
+        self.exec_("--sandbox-permissions", "danger-full-access", "--justification", "j", code=125,
+                   env=dict(self.env, PADDOCK_APPROVER="relative/approver"))
+        self.assertEqual(len(texts), 3)
+        self.assertEqual(self.ran(), 0)
+        kinds = [k for k, _ in self.log()]
+        self.assertEqual(kinds, ["escalation.asked", "escalation.decided"] * 6)
+
+    def test_never_rejects_without_asking(self):
+        self.mode("read-only", "--approval", "never")
+        asked = self.dir / "asked"
+        result = self.exec_("--sandbox-permissions", "workspace-write", "--justification", "j", code=125,
+                            env=self.approver(": > '%s'; echo allowed-once" % asked))
+        self.assertIn(b"never", result.err)
+        self.assertFalse(asked.exists())
+        self.assertEqual(self.log()[-1][1]["decision"], "rejected")
+
+    def test_a_request_that_is_wrong_asks_nobody(self):
+        self.mode("workspace-write")
+        asked = self.dir / "asked"
+        env = self.approver(": > '%s'; echo allowed-once" % asked)
+        for words in (("--sandbox-permissions", "danger-full-access"), ("--justification", "j"),
+                      ("--sandbox-permissions", "workspace-write", "--justification", "j"),
+                      ("--sandbox-permissions", "read-only", "--justification", "j"),
+                      ("--sandbox-permissions", "more", "--justification", "j")):
+            with self.subTest(words):
+                self.exec_(*words, code=125, env=env)
+        self.assertFalse(asked.exists())
+        self.assertEqual((self.log(), self.ran()), ([], 0))
+
+    def test_a_cancellation_reaches_who_was_asked(self):
+        self.mode("read-only")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            fifo = self.dir / ("fifo%d" % number)
+            told = self.dir / ("told%d" % number)
+            os.mkfifo(fifo)
+            env = self.approver("trap 'echo told > \"%s\"; exit' TERM; echo up > '%s'; sleep 60 & wait" % (told, fifo))
+            process = self.start("sandbox", "exec", "s", "--sandbox-permissions", "danger-full-access", "--justification", "j", *self.write, env=env)
+            fifo.read_text()
+            process.send_signal(number)
+            self.assertEqual(process.wait(60), 125)
+            self.assertTrue(told.exists())
+            self.assertEqual(self.log()[-1][1]["decision"], "cancelled")
+        self.assertEqual(self.ran(), 0)
+
+    def test_the_terminal_is_asked_where_there_is_one(self):
+        self.mode("read-only")
+        for answer, decision in ((b"y\n", "allowed-once"), (b"n\n", "rejected"), (b"\n", "rejected"), (b"\x04", "cancelled")):
+            with self.subTest(decision):
+                pid, fd = pty.fork()
+                if pid == 0:
+                    os.chdir(self.repo.path)
+                    os.execvpe(t.PADDOCK, self.argv("sandbox", "exec", "s", "--sandbox-permissions", "danger-full-access",
+                                                    "--justification", "be\x1b[2Jcause", *self.write), self.env)
+                seen = b""
+                while b"[y/N]" not in seen:
+                    seen += os.read(fd, 4096)
+                self.assertIn(b"be\\x1b[2Jcause", seen)
+                os.write(fd, answer)
+                try:
+                    while os.read(fd, 4096):
+                        pass
+                except OSError:
+                    pass  # the other side of it has gone
+                os.waitpid(pid, 0)
+                os.close(fd)
+                self.assertEqual(self.log()[-1][1]["decision"], decision)
+        self.assertEqual(self.ran(), 1)
+        # Without one, nobody can be asked.
+        process = self.start("sandbox", "exec", "s", "--sandbox-permissions", "danger-full-access", "--justification", "j", *self.write,
+                             start_new_session=True)
+        self.assertEqual(process.wait(60), 125)
+        self.assertEqual(self.log()[-1][1]["decision"], "unavailable")
+
+    def test_a_preset_sets_all_three_and_needs_what_it_asks_for(self):
+        doc = self.mode("--preset", "unattended")
+        self.assertEqual((doc["mode"], doc["approval"], doc["preset"]), ("workspace-write", "never", "unattended"))
+        kinds = [k for k, _ in self.log("sandbox.mode", "sandbox.approval", "sandbox.preset")]
+        self.assertEqual(kinds, ["sandbox.mode", "sandbox.approval", "sandbox.preset"])
+        self.assertIsNone(self.mode("--approval", "ask")["preset"])
+        self.mode("--preset", "x", code=2)
+        self.mode("read-only", "--preset", "work", code=2)
+        doc = self.mode("--preset", "look", code=4, env=self.without_any())
+        self.assertIn("SANDBOX_UNAVAILABLE", doc["error"]["message"])
+        self.assertEqual(self.mode()["mode"], "workspace-write")
+
+    def test_a_live_terminal_blocks_a_change_of_mode(self):
+        self.mode("read-only", "--session", "a")
+        locks = next((self.dir / "state").glob("*/locks"))
+        with open(locks / "terminal.s@a", "a+") as held:
+            fcntl.fcntl(held, 37, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0))  # F_OFD_SETLK, as a terminal holds it
+            self.mode("workspace-write", "--session", "a", code=5)
+            self.mode("--preset", "work", "--session", "a", code=5)
+            self.mode("workspace-write", "--session", "b")
+        self.assertEqual(self.mode("workspace-write", "--session", "a")["mode"], "workspace-write")
 
 
 if __name__ == "__main__":
