@@ -114,6 +114,18 @@ static const struct pdk_word flaky_words[] = {
     { NULL, PDK_KEY_BUILT },
 };
 
+static const struct pdk_word warnings_words[] = {
+    { "allow", PDK_KEY_BUILT },
+    { "block", PDK_KEY_BUILT },
+    { NULL, PDK_KEY_BUILT },
+};
+
+static const struct pdk_word tamper_words[] = {
+    { "fail", PDK_KEY_BUILT },
+    { "report", PDK_KEY_BUILT },
+    { NULL, PDK_KEY_BUILT },
+};
+
 static const struct pdk_word goal_words[] = {
     { "max", PDK_KEY_BUILT },
     { "min", PDK_KEY_BUILT },
@@ -122,8 +134,10 @@ static const struct pdk_word goal_words[] = {
 
 static const struct pdk_word select_words[] = {
     { "verdict", PDK_KEY_BUILT },
-    { "score", PDK_KEY_LATER },
-    { "votes", PDK_KEY_LATER },
+    { "score", PDK_KEY_BUILT },
+    { "votes", PDK_KEY_BUILT },
+    { "votes:tree", PDK_KEY_BUILT },
+    { "votes:output", PDK_KEY_BUILT },
     { "cost", PDK_KEY_LATER },
     { "smaller-diff", PDK_KEY_BUILT },
     { "index", PDK_KEY_BUILT },
@@ -277,6 +291,9 @@ static const struct pdk_key score_keys[] = {
     { .name = "goal", .type = PDK_KEY_ENUM, .at = offsetof(struct pdk_check_score, goal), .fallback = "max",
         .words = goal_words,
         .doc = "Which is better." },
+    { .name = "weight", .type = PDK_KEY_NUMBER, .at = offsetof(struct pdk_check_score, weight), .fallback = "1",
+        .min = 0, .max = 1000000000,
+        .doc = "What it counts beside the scores of other checks." },
 };
 static const struct pdk_block score_block = {
     "score", "A number out of a check", score_keys, sizeof(score_keys) / sizeof(*score_keys), 0
@@ -293,6 +310,21 @@ static const struct pdk_key tests_keys[] = {
 };
 static const struct pdk_block tests_block = {
     "tests", "The tests that a check ran", tests_keys, sizeof(tests_keys) / sizeof(*tests_keys), 0
+};
+
+static const struct pdk_key diagnostics_keys[] = {
+    { .name = "error", .type = PDK_KEY_PATTERN, .flags = PDK_KEY_REQUIRED,
+        .at = offsetof(struct pdk_check_diagnostics, error),
+        .doc = "Finds errors: more of them than on the base fail the check." },
+    { .name = "warning", .type = PDK_KEY_PATTERN, .at = offsetof(struct pdk_check_diagnostics, warning),
+        .doc = "Finds warnings." },
+    { .name = "new_warnings", .type = PDK_KEY_CHOICE,
+        .at = offsetof(struct pdk_check_diagnostics, warnings_block), .fallback = "allow",
+        .words = warnings_words,
+        .doc = "Whether more warnings than on the base fail it as well." },
+};
+static const struct pdk_block diagnostics_block = {
+    "diagnostics", "Complaints that are new", diagnostics_keys, sizeof(diagnostics_keys) / sizeof(*diagnostics_keys), 0
 };
 
 static const struct pdk_key check_keys[] = {
@@ -315,7 +347,7 @@ static const struct pdk_key check_keys[] = {
     { .name = "abstain_exit", .type = PDK_KEY_INTS, .at = offsetof(struct pdk_check, abstain_exit),
         .count_at = offsetof(struct pdk_check, abstain_exit_len), .min = 0, .max = 255,
         .doc = "Exit codes that mean it cannot judge." },
-    { .name = "score", .type = PDK_KEY_OBJECT, .state = PDK_KEY_LATER,
+    { .name = "score", .type = PDK_KEY_OBJECT,
         .at = offsetof(struct pdk_check, score), .block = &score_block,
         .doc = "A number for `select: [score]`." },
     { .name = "results", .type = PDK_KEY_STRING, .at = offsetof(struct pdk_check, results), .min = 1,
@@ -325,6 +357,9 @@ static const struct pdk_key check_keys[] = {
     { .name = "min_tests", .type = PDK_KEY_INT, .at = offsetof(struct pdk_check, min_tests), .min = 1,
         .max = 1000000000,
         .doc = "How many tests it runs at least; needs `tests`." },
+    { .name = "diagnostics", .type = PDK_KEY_OBJECT, .at = offsetof(struct pdk_check, diagnostics),
+        .block = &diagnostics_block,
+        .doc = "What its output complains about, counted against the base." },
 };
 static const struct pdk_block check_block = {
     "check", "One check", check_keys, sizeof(check_keys) / sizeof(*check_keys), sizeof(struct pdk_check)
@@ -337,9 +372,21 @@ static const struct pdk_key budget_keys[] = {
     { .name = "max_files", .type = PDK_KEY_LONG, .at = offsetof(struct pdk_plan_verify, max_files), .min = 1,
         .max = INT64_C(1000000000),
         .doc = "Files changed." },
+    { .name = "paths", .type = PDK_KEY_STRINGS, .at = offsetof(struct pdk_plan_verify, paths), .max = 1000,
+        .doc = "The only paths that may change, as gitignore patterns." },
 };
 static const struct pdk_block budget_block = {
     "budget", "How large a result may be", budget_keys, sizeof(budget_keys) / sizeof(*budget_keys), 0
+};
+
+static const struct pdk_key test_first_keys[] = {
+    { .name = "sources", .type = PDK_KEY_STRINGS, .at = offsetof(struct pdk_plan_verify, sources), .max = 1000,
+        .doc = "Paths (gitignore patterns) whose change needs one of a test." },
+    { .name = "tests", .type = PDK_KEY_STRINGS, .at = offsetof(struct pdk_plan_verify, tests), .max = 1000,
+        .doc = "Paths of tests." },
+};
+static const struct pdk_block test_first_block = {
+    "test_first", "No change to sources without one to tests", test_first_keys, sizeof(test_first_keys) / sizeof(*test_first_keys), 0
 };
 
 static const struct pdk_key verify_keys[] = {
@@ -355,11 +402,16 @@ static const struct pdk_key verify_keys[] = {
     { .name = "flaky", .type = PDK_KEY_ENUM, .at = offsetof(struct pdk_plan_verify, flaky),
         .fallback = "all", .words = flaky_words,
         .doc = "How many of these runs, the first counted, must have passed; else the winner abstains." },
-    { .name = "protect", .type = PDK_KEY_STRINGS, .state = PDK_KEY_LATER,
-        .at = offsetof(struct pdk_plan_verify, protect), .max = 1000,
-        .doc = "Paths restored from the base before checks run." },
-    { .name = "budget", .type = PDK_KEY_OBJECT, .state = PDK_KEY_LATER, .block = &budget_block,
-        .doc = "How large a result may be." },
+    { .name = "protect", .type = PDK_KEY_STRINGS, .at = offsetof(struct pdk_plan_verify, protect),
+        .max = 1000,
+        .doc = "Paths (gitignore patterns) restored from the base before checks run; so are the files that checks run, unless `!PATH` stands here." },
+    { .name = "tamper", .type = PDK_KEY_ENUM, .at = offsetof(struct pdk_plan_verify, tamper),
+        .fallback = "fail", .words = tamper_words,
+        .doc = "What a candidate that changed protected paths comes to: it fails, or it is only reported." },
+    { .name = "budget", .type = PDK_KEY_OBJECT, .block = &budget_block,
+        .doc = "How large a result may be; beyond it, the verdict is abstain." },
+    { .name = "test_first", .type = PDK_KEY_OBJECT, .block = &test_first_block,
+        .doc = "Fails a candidate that changed sources and no tests." },
     { .name = "checks", .type = PDK_KEY_CHECKS, .at = offsetof(struct pdk_plan_verify, checks),
         .count_at = offsetof(struct pdk_plan_verify, checks_len), .max = 1000, .block = &check_block,
         .doc = "The checks; without any, the verdict is abstain." },
@@ -589,7 +641,8 @@ const struct pdk_block pdk_fleet_block = {
 const struct pdk_block *const pdk_blocks[] = { &pdk_mission_block, &pdk_fleet_block,
     &task_block, &task_defaults_block, &attempt_block, &sandbox_block, &limits_block,
     &container_block, &verify_block, &budget_block, &check_block, &expect_block,
-    &score_block, &tests_block, &promote_block, &stop_block, &tasks_from_block, NULL };
+    &score_block, &tests_block, &diagnostics_block, &test_first_block, &promote_block,
+    &stop_block, &tasks_from_block, NULL };
 
 const struct pdk_key *pdk_block_key(const struct pdk_block *block, const char *name)
 {

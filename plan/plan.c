@@ -76,11 +76,16 @@ static void check_fini(struct pdk_check *check)
     free(check->tests.format);
     free(check->tests.passed);
     free(check->tests.failed);
+    free(check->diagnostics.error);
+    free(check->diagnostics.warning);
 }
 
 static void verify_fini(struct pdk_plan_verify *verify)
 {
     pdk_strv_fini(&verify->protect);
+    pdk_strv_fini(&verify->paths);
+    pdk_strv_fini(&verify->sources);
+    pdk_strv_fini(&verify->tests);
     for (size_t i = 0; i < verify->checks_len; i++)
         check_fini(&verify->checks[i]);
     free(verify->checks);

@@ -72,6 +72,7 @@ struct pdk_plan_sandbox {
 struct pdk_check_score {
     char *stdout_pattern; /* PCRE2; NULL: no score */
     enum pdk_goal goal;
+    double weight; /* beside other checks' scores */
 };
 
 /* What a check's command must show. NULL patterns are not asked. */
@@ -88,6 +89,12 @@ struct pdk_check_tests {
             *failed; /* of "patterns": PCRE2 whose named or first group is a test's name */
 };
 
+/* Complaints in a check's output, counted against those on the base. NULL: not counted. */
+struct pdk_check_diagnostics {
+    char *error, *warning; /* PCRE2 */
+    bool warnings_block;
+};
+
 struct pdk_check {
     char *name;
     struct pdk_command run; /* empty: a manual check */
@@ -101,6 +108,7 @@ struct pdk_check {
     char *results; /* a file of the sandbox that the check writes; NULL: none */
     struct pdk_check_tests tests;
     int min_tests; /* 0: not asked */
+    struct pdk_check_diagnostics diagnostics;
 };
 
 struct pdk_plan_verify {
@@ -111,6 +119,8 @@ struct pdk_plan_verify {
     struct pdk_strv protect;
     enum pdk_tamper tamper;
     int64_t max_lines, max_files; /* budget; 0: none */
+    struct pdk_strv paths; /* budget: the only ones that may change; empty: all may */
+    struct pdk_strv sources, tests; /* test_first: a change to these needs one to those */
     struct pdk_check *checks;
     size_t checks_len;
 };

@@ -333,3 +333,20 @@ int pdk_diff_transplant(struct pdk_vault *vault, const struct pdk_oid *from,
         return err->code;
     return pdk_diff_apply(vault, &diff, PDK_DIFF_NEW, onto, out, err);
 }
+
+int pdk_diff_take_back(struct pdk_vault *vault, const struct pdk_diff *diff,
+        const struct pdk_strv *paths, const struct pdk_oid *to, struct pdk_oid *out,
+        struct pdk_err *err)
+{
+    PDK_AUTO_FREE struct pdk_tree_update *updates =
+            calloc(diff->len + 1, sizeof(*updates));
+    size_t n = 0;
+
+    if (!updates)
+        return pdk_fail_nomem(err);
+    for (size_t i = 0; i < diff->len; i++)
+        if (pdk_strv_has(paths, diff->changes[i].path))
+            updates[n++] = (struct pdk_tree_update){ diff->changes[i].path,
+                diff->changes[i].old_mode, diff->changes[i].old_oid };
+    return pdk_tree_apply(vault, to, updates, n, out, err);
+}

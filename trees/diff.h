@@ -12,6 +12,7 @@
 struct pdk_err;
 struct pdk_vault;
 struct pdk_buf;
+struct pdk_strv;
 
 struct pdk_change {
     char *path;        /* raw bytes, NUL-terminated, relative to the top */
@@ -53,6 +54,14 @@ int pdk_diff_apply(struct pdk_vault *vault, const struct pdk_diff *diff,
  */
 int pdk_diff_transplant(struct pdk_vault *vault, const struct pdk_oid *from,
         const struct pdk_oid *to, const struct pdk_oid *onto, struct pdk_oid *out,
+        struct pdk_err *err);
+
+/*
+ * The tree `to` of a diff with some of its changes taken back: each path is as the diff's other side
+ * has it. Paths that the diff does not have are left as they are.
+ */
+int pdk_diff_take_back(struct pdk_vault *vault, const struct pdk_diff *diff,
+        const struct pdk_strv *paths, const struct pdk_oid *to, struct pdk_oid *out,
         struct pdk_err *err);
 
 #endif

@@ -25,18 +25,32 @@ struct rerun {
     char policy[16]; /* "all", "majority", "any" */
 };
 
+/* What a candidate is held to beside its checks (candidate.planned), and what it did (capture.done). */
+struct rules {
+    bool tamper_fails, test_first;
+    int64_t max_lines, max_files; /* 0: no limit */
+};
+
+struct changes {
+    int64_t lines, files; /* -1: not on record */
+    int64_t sources, tests;
+    char tampered[200], outside[200]; /* the first path; "": none */
+};
+
 struct candidate {
     size_t task; /* index */
     int index;
     int attempt;
     bool allow_empty;
     struct pdk_strv checks; /* names of the blocking checks */
+    struct rules rules;
 
     /* Of the present attempt. */
     struct pdk_strv ended; /* names of those that ended */
     struct finding failed, abstained, broken;
     bool captured, changed;
     int64_t leaked;
+    struct changes changes;
     size_t flips; /* checks that failed on the base and pass here */
     struct rerun rerun;
 };
@@ -146,6 +160,16 @@ static int read_names(
     return pdk_strv_ok(out, err);
 }
 
+static struct rules read_rules(const struct pdk_json *v)
+{
+    return (struct rules){
+        .tamper_fails = pdk_streq(pdk_json_get_str(v, "tamper", "fail"), "fail"),
+        .test_first = pdk_json_get_bool(v, "test_first", false),
+        .max_lines = pdk_json_get_int(v, "max_lines", 0),
+        .max_files = pdk_json_get_int(v, "max_files", 0),
+    };
+}
+
 static int plan_candidate(
         struct pdk_fold *fold, const struct pdk_event *e, struct pdk_err *err)
 {
@@ -170,6 +194,7 @@ static int plan_candidate(
         .allow_empty =
                 pdk_json_get_bool(e->body, "allow_empty", fold->tasks[task].allow_empty),
         .checks = checks,
+        .rules = read_rules(pdk_json_get(e->body, "rules")),
     };
     checks = (struct pdk_strv)PDK_STRV_INIT;
     return 0;
@@ -184,6 +209,7 @@ static void start_attempt(struct candidate *c, int attempt)
         .attempt = attempt,
         .allow_empty = c->allow_empty,
         .checks = c->checks,
+        .rules = c->rules,
     };
 }
 
@@ -238,6 +264,26 @@ static int take_failure(
     return 0;
 }
 
+static void take_first(const struct pdk_json *paths, char *out, size_t size)
+{
+    const char *first = pdk_json_text(pdk_json_at(paths, 0), NULL);
+
+    (void)snprintf(out, size, "%s", first ? first : ""); /* may be cut */
+}
+
+static void take_changes(struct changes *out, const struct pdk_json *body)
+{
+    int64_t added = pdk_json_get_int(body, "added", -1);
+    int64_t deleted = pdk_json_get_int(body, "deleted", -1);
+
+    out->lines = added < 0 || deleted < 0 ? -1 : added + deleted;
+    out->files = pdk_json_get_int(body, "files", -1);
+    out->sources = pdk_json_get_int(body, "sources", 0);
+    out->tests = pdk_json_get_int(body, "tests", 0);
+    take_first(pdk_json_get(body, "tampered"), out->tampered, sizeof(out->tampered));
+    take_first(pdk_json_get(body, "outside"), out->outside, sizeof(out->outside));
+}
+
 static void take_rerun(struct rerun *rerun, const struct pdk_json *body)
 {
     const char *verdict = pdk_json_get_str(body, "verdict", "");
@@ -263,6 +309,7 @@ static int take(struct pdk_fold *fold, struct candidate *c, const struct pdk_eve
     if (e->type == PDK_EVENT_CAPTURE_DONE) {
         c->captured = true;
         c->changed = pdk_json_get_bool(e->body, "changed", false);
+        take_changes(&c->changes, e->body);
     }
     return 0;
 }
@@ -340,6 +387,48 @@ static const char *missing_check(const struct candidate *c)
     return NULL;
 }
 
+/* What a candidate did that fails it whatever its checks say. False: nothing. */
+static bool judge_conduct(const struct candidate *c, struct pdk_judgement *out)
+{
+    bool untested =
+            c->rules.test_first && c->changes.sources > 0 && c->changes.tests == 0;
+
+    if (c->rules.tamper_fails && c->changes.tampered[0])
+        say(out, PDK_REASON_TAMPERED, c->changes.tampered);
+    else if (!c->failed.set && untested)
+        say(out, PDK_REASON_UNTESTED_CHANGE, "");
+    else
+        return false;
+    return true;
+}
+
+/* One number before its limit: NONE where it is within, or there is none. */
+static enum pdk_reason judge_limit(int64_t value, int64_t limit)
+{
+    if (limit == 0)
+        return PDK_REASON_NONE;
+    if (value < 0)
+        return PDK_REASON_BUDGET_NOT_MEASURED;
+    return value > limit ? PDK_REASON_OVER_BUDGET : PDK_REASON_NONE;
+}
+
+static bool judge_budget(const struct candidate *c, struct pdk_judgement *out)
+{
+    enum pdk_reason lines = judge_limit(c->changes.lines, c->rules.max_lines);
+    enum pdk_reason files = judge_limit(c->changes.files, c->rules.max_files);
+    char text[96];
+
+    (void)snprintf(text, sizeof(text), "%lld lines in %lld files",
+            (long long)c->changes.lines, (long long)c->changes.files);
+    if (c->changes.outside[0])
+        say(out, PDK_REASON_OVER_BUDGET, c->changes.outside);
+    else if (lines != PDK_REASON_NONE || files != PDK_REASON_NONE)
+        say(out, lines != PDK_REASON_NONE ? lines : files, text);
+    else
+        return false;
+    return true;
+}
+
 /* The first run counts as well. False: it may pass. */
 static bool judge_rerun(const struct rerun *rerun, struct pdk_judgement *out)
 {
@@ -364,6 +453,8 @@ static void judge_pass(const struct candidate *c, const struct pdk_witness *witn
     const char *check = "";
     enum pdk_reason reason = pdk_witness_judge(witness, c->flips, &check);
 
+    if (judge_budget(c, out))
+        return;
     if (reason != PDK_REASON_NONE)
         say(out, reason, check);
     else if (!judge_rerun(&c->rerun, out))
@@ -375,6 +466,8 @@ static void judge(
 {
     const char *missing = missing_check(c);
 
+    if (judge_conduct(c, out))
+        return;
     if (c->failed.set)
         say(out, c->failed.reason, c->failed.detail);
     else if (c->broken.set)

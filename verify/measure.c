@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ enum {
 };
 
 struct pdk_gauge {
-    struct pdk_pattern *score, *passed, *failed;
+    struct pdk_pattern *score, *passed, *failed, *error, *warning;
 };
 
 void pdk_gauge_free(struct pdk_gauge *gauge)
@@ -33,6 +34,8 @@ void pdk_gauge_free(struct pdk_gauge *gauge)
     pdk_pattern_free(gauge->score);
     pdk_pattern_free(gauge->passed);
     pdk_pattern_free(gauge->failed);
+    pdk_pattern_free(gauge->error);
+    pdk_pattern_free(gauge->warning);
     free(gauge);
 }
 
@@ -56,6 +59,10 @@ int pdk_gauge_compile(
         rc = compile(check->tests.passed, &gauge->passed, err);
     if (rc == 0)
         rc = compile(check->tests.failed, &gauge->failed, err);
+    if (rc == 0)
+        rc = compile(check->diagnostics.error, &gauge->error, err);
+    if (rc == 0)
+        rc = compile(check->diagnostics.warning, &gauge->warning, err);
     if (rc == 0)
         *out = pdk_take_ptr(&gauge);
     return rc;
@@ -123,6 +130,70 @@ static int find_tests(const struct pdk_check *check, const struct pdk_gauge *gau
     if (check->tests.format)
         return pdk_tests_patterns(s, gauge->passed, gauge->failed, &out->tests, err);
     return 0;
+}
+
+/* ---- complaints, on both streams */
+
+static int count(const struct pdk_pattern *pattern, const struct pdk_subject *s,
+        struct pdk_measures *out, int64_t *n, struct pdk_err *err)
+{
+    struct pdk_span whole = { 0, 0 }, group = { 0, 0 };
+    enum pdk_match match = PDK_MATCH_YES;
+
+    for (size_t from = 0; pattern && from <= s->len; from = whole.end + 1) {
+        int rc = pdk_pattern_find(pattern, s, from, &whole, &group, &match, err);
+
+        if (rc < 0)
+            return rc;
+        if (match == PDK_MATCH_UNKNOWN)
+            out->counted = false;
+        if (match != PDK_MATCH_YES)
+            break;
+        ++*n;
+        while (s->utf8 && whole.end + 1 < s->len &&
+                ((unsigned char)s->text[whole.end + 1] & 0xc0U) == 0x80U)
+            whole.end++;
+    }
+    return 0;
+}
+
+static int count_complaints(const struct pdk_gauge *gauge,
+        const struct pdk_evidence *evidence, struct pdk_measures *out,
+        struct pdk_err *err)
+{
+    PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
+    struct pdk_subject s;
+
+    if (!gauge->error && !gauge->warning)
+        return 0;
+    if (append(evidence->out_path, &text, err) < 0 ||
+            append(evidence->err_path, &text, err) < 0)
+        return PDK_ENOMEM;
+    s = (struct pdk_subject){ pdk_buf_str(&text), text.len,
+        pdk_utf8_valid(pdk_buf_str(&text), text.len) };
+    out->counted = !evidence->result->out_dropped && !evidence->result->err_dropped &&
+            !evidence->result->timed_out;
+    if (count(gauge->error, &s, out, &out->errors, err) < 0)
+        return PDK_ENOMEM;
+    return count(gauge->warning, &s, out, &out->warnings, err);
+}
+
+/* What is new against the base: NONE where nothing that counts is. */
+static enum pdk_reason judge_complaints(const struct pdk_check *check,
+        const struct pdk_measures *measures, const struct pdk_json *base)
+{
+    const struct pdk_json *had = pdk_json_get(base, "diagnostics");
+
+    if (!check->diagnostics.error || !base)
+        return PDK_REASON_NONE;
+    if (!had || !measures->counted)
+        return PDK_REASON_DIAGNOSTICS_NOT_MEASURED;
+    if (measures->errors > pdk_json_get_int(had, "errors", 0))
+        return PDK_REASON_NEW_DIAGNOSTICS;
+    if (check->diagnostics.warnings_block &&
+            measures->warnings > pdk_json_get_int(had, "warnings", 0))
+        return PDK_REASON_NEW_DIAGNOSTICS;
+    return PDK_REASON_NONE;
 }
 
 /* ---- the mark of a failure */
@@ -223,32 +294,47 @@ int pdk_measure(const struct pdk_check *check, const struct pdk_gauge *gauge,
         rc = find_score(gauge, &subject, out, err);
     if (rc == 0)
         rc = find_tests(check, gauge, &subject, out, err);
+    if (rc == 0)
+        rc = count_complaints(gauge, evidence, out, err);
     return rc < 0 ? rc : mark(evidence, root, out, err);
 }
 
+__attribute__((format(printf, 3, 4))) static void conclude(
+        struct pdk_judgement *judgement, enum pdk_reason reason, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(
+            judgement->detail, sizeof(judgement->detail), fmt, args); /* may be cut */
+    va_end(args);
+    judgement->reason = reason;
+    judgement->verdict = pdk_reason_verdict(reason);
+}
+
 void pdk_measures_judge(const struct pdk_check *check,
-        const struct pdk_measures *measures, struct pdk_judgement *judgement)
+        const struct pdk_measures *measures, const struct pdk_json *base,
+        struct pdk_judgement *judgement)
 {
     size_t ran = measures->tests.passed.len + measures->tests.failed.len;
     const char *name = check->name ? check->name : "check";
+    enum pdk_reason complaints = judge_complaints(check, measures, base);
 
     if (judgement->verdict != PDK_VERDICT_PASS)
         return;
-    if (check->min_tests > 0 && !measures->tests.found) {
-        judgement->reason = PDK_REASON_TESTS_NOT_MEASURED;
-        (void)snprintf(judgement->detail, sizeof(judgement->detail),
+    if (check->min_tests > 0 && !measures->tests.found)
+        conclude(judgement, PDK_REASON_TESTS_NOT_MEASURED,
                 "%s: its output names no tests", name);
-    } else if (check->min_tests > 0 && ran < (size_t)check->min_tests) {
-        judgement->reason =
-                measures->cut ? PDK_REASON_OUTPUT_TRUNCATED : PDK_REASON_TOO_FEW_TESTS;
-        (void)snprintf(judgement->detail, sizeof(judgement->detail),
+    else if (check->min_tests > 0 && ran < (size_t)check->min_tests)
+        conclude(judgement,
+                measures->cut ? PDK_REASON_OUTPUT_TRUNCATED : PDK_REASON_TOO_FEW_TESTS,
                 "%s: ran %zu of at least %d tests", name, ran, check->min_tests);
-    } else if (check->score.stdout_pattern && !measures->has_score) {
-        judgement->reason = PDK_REASON_SCORE_MISSING;
-        (void)snprintf(judgement->detail, sizeof(judgement->detail),
-                "%s: its output has no score", name);
-    }
-    judgement->verdict = pdk_reason_verdict(judgement->reason);
+    else if (complaints != PDK_REASON_NONE)
+        conclude(judgement, complaints, "%s: %lld errors and %lld warnings", name,
+                (long long)measures->errors, (long long)measures->warnings);
+    else if (check->score.stdout_pattern && !measures->has_score)
+        conclude(
+                judgement, PDK_REASON_SCORE_MISSING, "%s: its output has no score", name);
 }
 
 /* ---- the record */
@@ -294,6 +380,13 @@ void pdk_measures_record(const struct pdk_measures *measures, const struct pdk_j
     pdk_json_free(tests);
     if (measures->has_score)
         (void)pdk_json_set(body, "score", pdk_json_real(measures->score));
+    if (measures->counted) {
+        struct pdk_json *diagnostics = pdk_json_object();
+
+        (void)pdk_json_set_int(diagnostics, "errors", measures->errors);
+        (void)pdk_json_set_int(diagnostics, "warnings", measures->warnings);
+        (void)pdk_json_set(body, "diagnostics", diagnostics);
+    }
     if (measures->fingerprint[0])
         (void)pdk_json_set_str(body, "fingerprint", measures->fingerprint);
 }

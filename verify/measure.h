@@ -5,6 +5,9 @@
 #ifndef PDK_VERIFY_MEASURE_H
 #define PDK_VERIFY_MEASURE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/auto.h"
 #include "verify/tests.h"
 #include "verify/verdict.h"
@@ -26,6 +29,8 @@ struct pdk_measures {
     bool cut; /* part of the output was dropped */
     double score;
     struct pdk_tests tests;
+    bool counted; /* of complaints, as far as the check has patterns for them */
+    int64_t errors, warnings;
     /*
      * Equal for equal failures: of the names of failed tests where there are some, else of what was
      * printed, without numbers and without the sandbox's path; and of how the command ended.
@@ -42,15 +47,17 @@ int pdk_measure(const struct pdk_check *check, const struct pdk_gauge *gauge,
         struct pdk_err *err);
 
 /*
- * Takes a pass back where what the check asks to be measured is missing or too little: a score, a
- * number of tests. Other judgements stay.
+ * Takes a pass back where what the check asks to be measured is missing, too little or too much: a
+ * score, a number of tests, complaints that the base does not have. Other judgements stay. base: the
+ * record of this check on the base; NULL: this is the base.
  */
 void pdk_measures_judge(const struct pdk_check *check,
-        const struct pdk_measures *measures, struct pdk_judgement *judgement);
+        const struct pdk_measures *measures, const struct pdk_json *base,
+        struct pdk_judgement *judgement);
 
 /*
  * Members of a check's record: score, tests {passed, failed, skipped, failed_names, missing},
- * fingerprint. missing: the tests that failed on the base and did not pass here. base: the record of
+ * diagnostics {errors, warnings}, fingerprint. missing: the tests that failed on the base and did not pass here. base: the record of
  * this check on the base; NULL: none.
  */
 void pdk_measures_record(const struct pdk_measures *measures, const struct pdk_json *base,

@@ -34,8 +34,10 @@ enum pdk_reason {
     PDK_REASON_CHECK_FAILED,    /* exit code or signal */
     PDK_REASON_OUTPUT_MISMATCH, /* a pattern */
     PDK_REASON_CHECK_TIMED_OUT,
-    PDK_REASON_TOO_FEW_TESTS, /* fewer than min_tests */
-    PDK_REASON_TAMPERED,      /* it changed what is protected */
+    PDK_REASON_TOO_FEW_TESTS,   /* fewer than min_tests */
+    PDK_REASON_TAMPERED,        /* it changed what is protected */
+    PDK_REASON_UNTESTED_CHANGE, /* test_first: sources and no tests */
+    PDK_REASON_NEW_DIAGNOSTICS, /* complaints that the base does not have */
     /* Of an abstain, from a check. */
     PDK_REASON_TIMEOUT_NOT_JUDGED, /* timed out, and on_timeout: abstain */
     PDK_REASON_MANUAL_CHECK,
@@ -48,6 +50,9 @@ enum pdk_reason {
     PDK_REASON_CHECK_MISSING,      /* a blocking check did not end */
     PDK_REASON_TESTS_NOT_MEASURED, /* min_tests, and no tests in its output */
     PDK_REASON_SCORE_MISSING,      /* a score was asked for, and none was found */
+    PDK_REASON_DIAGNOSTICS_NOT_MEASURED, /* here or on the base */
+    PDK_REASON_OVER_BUDGET,              /* larger, or elsewhere, than it may be */
+    PDK_REASON_BUDGET_NOT_MEASURED,      /* how large it is is not on record */
     /* Of an abstain, from comparing with the base. */
     PDK_REASON_WITNESS_UNSATISFIABLE, /* baseline: fail, and the same failure before and after */
     PDK_REASON_NO_FLIP,       /* baseline: fail, and no check failed on the base */

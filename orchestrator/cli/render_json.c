@@ -94,6 +94,8 @@ static void take_task_judged(struct pdk_json *task, const struct pdk_event *even
     copy(task, "verdict", event->body, "verdict");
     copy(task, "reason", event->body, "reason");
     set_winner(task, event->body);
+    copy(task, "decided_by", event->body, "decided_by");
+    copy(task, "ranking", event->body, "ranking");
     if (pdk_json_get(event->body, "skipped_by"))
         copy(task, "skipped_by", event->body, "skipped_by");
     if (pdk_json_get(event->body, "branch"))
@@ -187,6 +189,8 @@ static void take_capture(struct pdk_json *c, const struct pdk_json *body)
     copy(c, "files_changed", body, "files");
     copy(c, "lines_added", body, "added");
     copy(c, "lines_deleted", body, "deleted");
+    if (pdk_json_get(body, "tampered"))
+        copy(c, "tampered", body, "tampered");
 }
 
 /* How many, without their names: the log has those. */
@@ -252,6 +256,7 @@ static void take_candidate_event(struct pdk_json *c, const struct pdk_event *eve
         copy(c, "verdict", event->body, "verdict");
         copy(c, "reason", event->body, "reason");
         copy(c, "detail", event->body, "detail");
+        copy(c, "score", event->body, "score");
         copy(c, "duration_ms", event->body, "duration_ms");
         break;
     case PDK_EVENT_WARNING:
@@ -306,6 +311,14 @@ static int take_event(const struct pdk_event *event, void *user)
     return 0;
 }
 
+/* A mission's document is its one task's as well. */
+static void take_only_task(struct pdk_json *doc, const struct pdk_json *task)
+{
+    copy(doc, "decided_by", task, "decided_by");
+    copy(doc, "ranking", task, "ranking");
+    copy(doc, "candidates", task, "candidates");
+}
+
 int pdk_render_run(struct pdk_store *store, const char *run, struct pdk_json **out,
         struct pdk_err *err)
 {
@@ -320,7 +333,7 @@ int pdk_render_run(struct pdk_store *store, const char *run, struct pdk_json **o
     if (f.fleet)
         (void)pdk_json_set(doc, "tasks", pdk_json_ref(tasks));
     else
-        copy(doc, "candidates", pdk_json_at(tasks, 0), "candidates");
+        take_only_task(doc, pdk_json_at(tasks, 0));
     if (!pdk_json_get(doc, "promotion"))
         (void)pdk_json_set(doc, "promotion", pdk_json_null());
     if (pdk_json_ok(doc, err) < 0)

@@ -12,10 +12,18 @@ static struct task_run *task_of(const struct candidate *c)
     return &c->run->tasks[c->task_place];
 }
 
+/* Complaints are counted against those of the base. */
+static bool compares(const struct pdk_plan_verify *verify)
+{
+    for (size_t i = 0; i < verify->checks_len; i++)
+        if (verify->checks[i].diagnostics.error)
+            return true;
+    return verify->baseline != PDK_BASELINE_SKIP;
+}
+
 bool pdk_baseline_wanted(const struct candidate *c)
 {
-    return c->task->verify.baseline != PDK_BASELINE_SKIP &&
-            task_of(c)->baseline_state == BASELINE_NONE;
+    return task_of(c)->baseline_state == BASELINE_NONE && compares(&c->task->verify);
 }
 
 static void release_waiting(struct task_run *task)

@@ -17,7 +17,9 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "base/utf8.h"
 #include "orchestrator/engine/work.h"
+#include "promote/votes.h"
 
 static void begin_setup(struct candidate *c);
 static void begin_mission(struct candidate *c);
@@ -87,7 +89,10 @@ static void reset_attempt(struct candidate *c)
     c->attempt_id = c->logs = c->objective = NULL;
     pdk_capture_fini(&c->capture);
     pdk_diff_fini(&c->diff);
-    c->tree.hex[0] = '\0';
+    pdk_survey_fini(&c->survey);
+    c->tree.hex[0] = c->verified.hex[0] = c->vote[0] = '\0';
+    pdk_json_free(c->outcomes);
+    c->outcomes = NULL;
     c->setup_at = 0;
     c->failed = c->retriable = false;
 }
@@ -305,6 +310,33 @@ static void begin_mission(struct candidate *c)
 
 /* ---- capture: on every ending */
 
+/* What it did before the mission's rules, and the tree for the checks: protected paths restored. */
+static int survey_changes(struct candidate *c, struct pdk_vault *vault,
+        const struct pdk_oid *tree, struct pdk_err *err)
+{
+    const struct pdk_rules *rules = c->run->tasks[c->task_place].rules;
+
+    c->verified = *tree;
+    if (pdk_rules_survey(rules, &c->diff, &c->survey, err) < 0)
+        return err->code;
+    if (c->survey.tampered.len == 0)
+        return 0;
+    return pdk_diff_take_back(
+            vault, &c->diff, &c->survey.tampered, tree, &c->verified, err);
+}
+
+static int cast_vote(struct candidate *c, struct pdk_vault *vault,
+        const struct pdk_oid *tree, struct pdk_err *err)
+{
+    PDK_AUTO_BUF struct pdk_buf patch = PDK_BUF_INIT;
+
+    if (!pdk_strv_has(&c->task->select, "votes"))
+        return 0;
+    if (pdk_diff_patch(vault, &c->run->start, tree, &patch, err) < 0)
+        return err->code;
+    return pdk_votes_digest(pdk_buf_str(&patch), patch.len, c->vote, err);
+}
+
 /* On a worker: the mission's own changes, put on the tree it started from, kept in the vault. */
 static int candidate_run_settle(void *user, struct pdk_err *err)
 {
@@ -325,10 +357,40 @@ static int candidate_run_settle(void *user, struct pdk_err *err)
         return err->code;
     if (pdk_diff_trees(vault, &c->run->start, &tree, PDK_DIFF_LINES, &c->diff, err) < 0)
         return err->code;
-    if (pdk_vault_keep(vault, name, &c->run->start, &tree, err) < 0)
+    if (pdk_vault_keep(vault, name, &c->run->start, &tree, err) < 0 ||
+            survey_changes(c, vault, &tree, err) < 0 ||
+            cast_vote(c, vault, &tree, err) < 0)
         return err->code;
     c->tree = tree;
     return 0;
+}
+
+/* Paths as the log can hold them. */
+static struct pdk_json *paths_json(const struct pdk_strv *paths)
+{
+    struct pdk_json *list = pdk_json_array();
+
+    for (size_t i = 0; i < paths->len; i++) {
+        PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
+
+        pdk_utf8_clean(paths->items[i], strlen(paths->items[i]), &text);
+        (void)pdk_json_append(list, pdk_json_str(pdk_buf_str(&text)));
+    }
+    return list;
+}
+
+static void record_survey(const struct candidate *c, struct pdk_json *body)
+{
+    if (c->survey.tampered.len > 0) {
+        (void)pdk_json_set(body, "tampered", paths_json(&c->survey.tampered));
+        (void)pdk_json_set_str(body, "verified_tree", c->verified.hex);
+    }
+    if (c->survey.outside.len > 0)
+        (void)pdk_json_set(body, "outside", paths_json(&c->survey.outside));
+    if (c->survey.sources + c->survey.tests > 0) {
+        (void)pdk_json_set_int(body, "sources", (int64_t)c->survey.sources);
+        (void)pdk_json_set_int(body, "tests", (int64_t)c->survey.tests);
+    }
 }
 
 static void record_capture(struct candidate *c)
@@ -341,13 +403,20 @@ static void record_capture(struct candidate *c)
     (void)pdk_json_set_int(body, "added", c->diff.added);
     (void)pdk_json_set_int(body, "deleted", c->diff.deleted);
     (void)pdk_json_set_int(body, "ignored_files", (int64_t)c->capture.ignored_files);
+    record_survey(c, body);
     pdk_record(c->run, PDK_EVENT_CAPTURE_DONE, c, body);
     pdk_record_warnings(c, &c->capture.warnings);
 }
 
+/* A sandbox in which protected files changed is no place to check in: a fresh one has them restored. */
+static bool verifies_in_same(const struct candidate *c)
+{
+    return c->task->verify.in_same && c->survey.tampered.len == 0;
+}
+
 static void after_capture(struct candidate *c)
 {
-    if (c->task->verify.in_same && !c->failed && !c->canceled)
+    if (verifies_in_same(c) && !c->failed && !c->canceled)
         begin_verify(c);
     else
         begin_close(c);
@@ -417,7 +486,7 @@ static void go_on(struct candidate *c)
 
     if (again)
         pdk_candidate_start(c);
-    else if (c->failed || c->canceled || c->task->verify.in_same)
+    else if (c->failed || c->canceled || verifies_in_same(c))
         judge(c);
     else
         begin_verify(c);
@@ -473,6 +542,7 @@ static struct tree_memo *add_memo(struct candidate *c)
 /* Another candidate made the same tree: what its checks said holds for this one. */
 static void share_outcomes(struct candidate *c, const struct tree_memo *memo)
 {
+    c->outcomes = pdk_json_ref(memo->outcomes);
     for (size_t i = 0; i < pdk_json_len(memo->outcomes); i++)
         pdk_record(c->run, PDK_EVENT_CHECK_ENDED, c,
                 pdk_json_ref(pdk_json_at(memo->outcomes, i)));
@@ -500,9 +570,10 @@ static void release_waiting(struct tree_memo *memo)
 static void candidate_on_verified(
         struct candidate *c, bool whole, struct pdk_json *outcomes)
 {
-    struct tree_memo *memo = c->task->verify.in_same ? NULL : find_memo(c);
+    struct tree_memo *memo = verifies_in_same(c) ? NULL : find_memo(c);
 
     c->verification = NULL;
+    c->outcomes = outcomes ? pdk_json_ref(outcomes) : NULL;
     if (memo)
         memo->busy = false;
     if (memo && whole) {
@@ -521,7 +592,7 @@ static void start_verification(struct candidate *c)
 {
     struct verification_spec spec = { .kind = PDK_VERIFY_CANDIDATE,
         .same = c->session,
-        .tree = c->tree,
+        .tree = c->verified,
         .done = candidate_on_verified };
     struct pdk_err err = PDK_ERR_INIT;
 
@@ -563,6 +634,7 @@ void pdk_candidate_judge(struct candidate *c, bool again)
 {
     struct pdk_json *body = pdk_json_object();
     struct pdk_err err = PDK_ERR_INIT;
+    double score = 0;
 
     if (pdk_fold_candidate(
                 c->run->fold, c->task->id, c->plan->index, &c->judgement, &err) < 0)
@@ -578,6 +650,8 @@ void pdk_candidate_judge(struct candidate *c, bool again)
     (void)pdk_json_set_bytes(
             body, "detail", c->judgement.detail, strlen(c->judgement.detail));
     (void)pdk_json_set_int(body, "duration_ms", c->ended_ms - c->started_ms);
+    if (pdk_candidate_score(c, true, &score))
+        (void)pdk_json_set(body, "score", pdk_json_real(score));
     pdk_record(c->run, PDK_EVENT_CANDIDATE_JUDGED, c, body);
     if (again)
         pdk_candidate_show(c, "");

@@ -124,7 +124,7 @@ bool pdk_confirm_start(struct run *run, size_t task)
             c->confirmed >= rounds_wanted(&c->task->verify))
         return false;
     spec.round = c->confirmed + 1;
-    spec.tree = c->tree;
+    spec.tree = c->verified;
     if (pdk_verification_start(c, &spec, &err) == 0)
         return true;
     pdk_record_warning(c, err.msg);

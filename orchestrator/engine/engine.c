@@ -15,7 +15,6 @@
 #include "base/path.h"
 #include "orchestrator/engine/cleaner.h"
 #include "orchestrator/engine/internal.h"
-#include "promote/select.h"
 #include "store/store.h"
 
 /* What the loop watches beside the candidates; lives on pdk_engine_run()'s stack. */
@@ -44,7 +43,7 @@ static int make_patterns(
         if (pdk_patterns_compile(&plan->verify.checks[i], &task->patterns[i], err) < 0 ||
                 pdk_gauge_compile(&plan->verify.checks[i], &task->gauges[i], err) < 0)
             return pdk_wrap(err, "check '%s'", plan->verify.checks[i].name);
-    return 0;
+    return pdk_rules_new(&plan->verify, &task->rules, err);
 }
 
 /* "auto" is an overlay where one can be had, else a directory; which one is on record. */
@@ -195,6 +194,19 @@ static void record_task_planned(struct run *run, size_t place)
     pdk_record_task(run, PDK_EVENT_TASK_PLANNED, task->id, body);
 }
 
+/* What the fold holds a candidate to, beside its checks. */
+static struct pdk_json *rules_json(const struct pdk_plan_verify *verify)
+{
+    struct pdk_json *rules = pdk_json_object();
+
+    (void)pdk_json_set_str(
+            rules, "tamper", verify->tamper == PDK_TAMPER_FAIL ? "fail" : "report");
+    (void)pdk_json_set_int(rules, "max_lines", verify->max_lines);
+    (void)pdk_json_set_int(rules, "max_files", verify->max_files);
+    (void)pdk_json_set_bool(rules, "test_first", verify->sources.len > 0);
+    return rules;
+}
+
 static void record_candidate_planned(struct run *run, const struct candidate *c)
 {
     struct pdk_json *body = pdk_json_object(), *matrix = pdk_json_object();
@@ -205,6 +217,7 @@ static void record_candidate_planned(struct run *run, const struct candidate *c)
     (void)pdk_json_set(body, "checks", blocking_checks(c->task));
     (void)pdk_json_set_bool(body, "allow_empty", c->task->allow_empty);
     (void)pdk_json_set(body, "matrix", matrix);
+    (void)pdk_json_set(body, "rules", rules_json(&c->task->verify));
     (void)pdk_json_set_str(
             body, "backend", pdk_backend_name(run->tasks[c->task_place].backend));
     pdk_record(run, PDK_EVENT_CANDIDATE_PLANNED, c, body);
@@ -240,36 +253,6 @@ static int commit_plan(struct run *run, struct pdk_err *err)
 
 /* ---- tasks */
 
-static void fill_summary(struct pdk_select_candidate *out, const struct candidate *c)
-{
-    out->index = c->plan->index;
-    out->passed = c->judgement.verdict == PDK_VERDICT_PASS;
-    out->changed = c->tree.hex[0] && !pdk_oid_equal(&c->tree, &c->run->start);
-    out->allow_empty = c->task->allow_empty;
-    out->files = (int64_t)c->diff.len;
-    out->lines = c->diff.added + c->diff.deleted;
-}
-
-static int choose(struct run *run, size_t place, int *winner, struct pdk_err *err)
-{
-    const struct pdk_plan_task *task = &run->spec->plan->tasks[place];
-    PDK_AUTO_FREE struct pdk_select_candidate *all =
-            calloc(task->candidates_len + 1, sizeof(*all));
-    struct pdk_selection selection = { 0 };
-    size_t n = 0;
-
-    if (!all)
-        return pdk_fail_nomem(err);
-    for (size_t i = 0; i < run->candidates_len; i++)
-        if (run->candidates[i].task_place == place)
-            fill_summary(&all[n++], &run->candidates[i]);
-    if (pdk_select(&task->select, all, n, &selection, err) < 0)
-        return err->code;
-    *winner = selection.winner;
-    pdk_selection_fini(&selection);
-    return 0;
-}
-
 /* The candidates of a task that have not started and will not. */
 static void pass_over_rest(
         struct run *run, size_t place, enum pdk_reason reason, const char *detail)
@@ -280,18 +263,13 @@ static void pass_over_rest(
             pdk_candidate_pass_over(&run->candidates[i], reason, detail);
 }
 
-int pdk_run_choose(
-        struct run *run, size_t place, struct candidate **out, struct pdk_err *err)
+static struct pdk_json *ranking_json(const struct pdk_selection *selection)
 {
-    int winner = 0;
+    struct pdk_json *list = pdk_json_array();
 
-    if (choose(run, place, &winner, err) < 0)
-        return err->code;
-    for (size_t i = 0; winner > 0 && i < run->candidates_len; i++)
-        if (run->candidates[i].task_place == place &&
-                run->candidates[i].plan->index == winner)
-            *out = &run->candidates[i];
-    return 0;
+    for (size_t i = 0; i < selection->len; i++)
+        (void)pdk_json_append(list, pdk_json_int(selection->ranking[i]));
+    return list;
 }
 
 static void judge_task(struct run *run, size_t place)
@@ -299,18 +277,24 @@ static void judge_task(struct run *run, size_t place)
     const struct pdk_plan_task *plan = &run->spec->plan->tasks[place];
     struct task_run *task = &run->tasks[place];
     struct pdk_json *body = pdk_json_object();
+    struct pdk_selection selection = { 0 };
     struct pdk_err err = PDK_ERR_INIT;
 
     pass_over_rest(run, place, PDK_REASON_CANCELED, "not started");
     pdk_confirm_settle(run, place);
     if (pdk_fold_task(run->fold, plan->id, &task->judgement, &err) < 0 ||
-            choose(run, place, &task->winner, &err) < 0)
+            pdk_run_select(run, place, &selection, &err) < 0)
         run->fatal = err;
+    task->winner = selection.winner;
     (void)pdk_json_set_str(body, "verdict", pdk_verdict_name(task->judgement.verdict));
     (void)pdk_json_set_str(body, "reason",
             task->judgement.reason ? pdk_reason_name(task->judgement.reason) : NULL);
-    if (task->winner > 0)
+    if (task->winner > 0) {
         (void)pdk_json_set_int(body, "winner", task->winner);
+        (void)pdk_json_set_str(body, "decided_by", selection.decided_by);
+    }
+    (void)pdk_json_set(body, "ranking", ranking_json(&selection));
+    pdk_selection_fini(&selection);
     pdk_record_task(run, PDK_EVENT_TASK_JUDGED, plan->id, body);
     pdk_sched_judged(run->sched, place, task->judgement.verdict == PDK_VERDICT_PASS);
 }
@@ -498,6 +482,7 @@ static void task_fini(struct task_run *task, size_t checks)
         pdk_gauge_free(task->gauges[i]);
     free(task->patterns);
     free(task->gauges);
+    pdk_rules_free(task->rules);
     pdk_json_free(task->baseline);
     pdk_policy_fini(&task->policy);
     pdk_strv_fini(&task->missing);

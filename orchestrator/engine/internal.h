@@ -14,6 +14,7 @@
 #include "orchestrator/engine/engine.h"
 #include "orchestrator/engine/scheduler.h"
 #include "orchestrator/engine/session.h"
+#include "promote/select.h"
 #include "store/event.h"
 #include "store/state.h"
 #include "trees/diff.h"
@@ -21,6 +22,7 @@
 #include "trees/vault.h"
 #include "verify/evidence.h"
 #include "verify/measure.h"
+#include "verify/survey.h"
 
 struct pdk_cleaner;
 struct run;
@@ -60,8 +62,13 @@ struct candidate {
     struct pdk_capture capture;
     struct pdk_oid tree; /* the result: base or seed with its changes; "" before */
     struct pdk_diff diff;
-    bool exposed; /* ran a command since the last look for leaks */
-    char *blame;  /* what it may have changed outside of its sandbox; NULL: nothing */
+    struct pdk_survey survey;
+    char vote[65];             /* digest of its diff, where votes are counted; "" */
+    struct pdk_json *outcomes; /* bodies of check.ended; NULL: none */
+    struct pdk_oid
+            verified; /* the tree that checks see: protected paths as the base has them */
+    bool exposed;     /* ran a command since the last look for leaks */
+    char *blame;      /* what it may have changed outside of its sandbox; NULL: nothing */
     bool failed, retriable; /* the attempt cannot be judged by its checks alone */
 
     struct pdk_sandbox_record
@@ -94,6 +101,7 @@ struct task_run {
     struct pdk_strv missing;        /* what it does not cover */
     struct pdk_patterns **patterns; /* one a check; NULL for a manual one */
     struct pdk_gauge **gauges;      /* likewise */
+    struct pdk_rules *rules;
     enum { BASELINE_NONE, BASELINE_BUSY, BASELINE_DONE } baseline_state;
     struct pdk_json *baseline; /* outcomes of the checks on the base; NULL: none */
     struct candidate *baseline_waiting; /* who verifies once it has ended */
@@ -257,14 +265,25 @@ void pdk_leaks_close(struct run *run);
  */
 void pdk_leaks_look(struct candidate *c, void (*done)(struct candidate *c));
 
+/* ---- choose.c */
+
+/* The candidates of a task by its `select`; out is owned by the caller after. */
+int pdk_run_select(
+        struct run *run, size_t task, struct pdk_selection *out, struct pdk_err *err);
+/* The candidate that wins the task by what is known so far; NULL: none. */
+int pdk_run_choose(
+        struct run *run, size_t task, struct candidate **out, struct pdk_err *err);
+/*
+ * The weighted sum of its checks' scores, more is better; false where one is missing. shown: for
+ * people, to whom one score alone is told as it is.
+ */
+bool pdk_candidate_score(const struct candidate *c, bool shown, double *out);
+
 /* ---- engine.c */
 
 /* The candidate has ended and holds nothing any more. */
 void pdk_run_candidate_ended(struct run *run, struct candidate *c);
 void pdk_run_task_confirmed(struct run *run, size_t task);
-/* The candidate that would win the task by what is known; NULL: none. */
-int pdk_run_choose(
-        struct run *run, size_t task, struct candidate **out, struct pdk_err *err);
 bool pdk_run_stopping(const struct run *run); /* interrupted, or the store failed */
 
 #endif

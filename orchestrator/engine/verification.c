@@ -163,7 +163,7 @@ static void judge_check(struct verification *v, const struct pdk_check *check,
                     &err) < 0)
         outcome.judgement = (struct pdk_judgement){ PDK_VERDICT_ABSTAIN,
             PDK_REASON_OUTPUT_UNREADABLE, "" };
-    pdk_measures_judge(check, &measures, &outcome.judgement);
+    pdk_measures_judge(check, &measures, base_outcome(v), &outcome.judgement);
     record_outcome(v, check, result, &outcome.judgement, &measures);
 }
 

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Who wins among several that pass, by what, and when the rest is not waited for."""
+
+import sys
+import pathlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
+import paddock_test as t
+
+
+def mission_file(run, checks, more=""):
+    return "schema: paddock/v1\nkind: mission\nid: m\nmission:\n  run: |\n    %s\n%sverify:\n  checks:\n%s" % (
+        run.replace("\n", "\n    "), more, "".join("    - %s\n" % check for check in checks))
+
+
+class Base(t.Case):
+    def run_with(self, run, checks, more, code=0, args=()):
+        return self.mission(self.file("m.yaml", mission_file(run, checks, more)), *args, code=code)
+
+
+class Score(Base):
+    def test_the_best_score_wins_by_its_goal(self):
+        check = "{name: a, run: 'echo score=$(cat f)', score: {stdout: 'score=([0-9.]+)', goal: %s}}"
+        for goal, winner, by in (("max", "c3", "score"), ("min", "c1", "score")):
+            doc = self.run_with("echo $((PADDOCK_CANDIDATE * 2)) > f", [check % goal], "candidates: 3\nselect: [verdict, score, index]\n")
+            self.assertEqual((doc["winner"], doc["decided_by"]), (winner, by))
+            self.assertEqual([c["score"] for c in doc["candidates"]], [2, 4, 6])
+
+    def test_scores_are_weighted(self):
+        checks = ["{name: a, run: 'cat f', score: {stdout: '^a=(.*)', weight: 10}}",
+                  "{name: b, run: 'cat f', score: {stdout: '^b=(?<n>.*)', goal: min}}"]
+        doc = self.run_with("echo a=$PADDOCK_CANDIDATE > f; echo b=$((PADDOCK_CANDIDATE * 100)) >> f", checks,
+                            "candidates: 2\nselect: [score]\n")
+        self.assertEqual([c["score"] for c in doc["candidates"]], [-90, -180])
+        self.assertEqual(doc["winner"], "c1")
+
+    def test_no_number_is_no_pass(self):
+        for text in ("score=", "score=high", "score=nan", "score=1e999", ""):
+            doc = self.run_with("echo x > f", ["{name: a, run: 'echo \"%s\"', score: {stdout: 'score=(.*)'}}" % text], "", 3)
+            self.assertEqual((doc["candidates"][0]["reason"], doc["candidates"][0]["score"]), ("score_missing", None), text)
+
+
+class Votes(Base):
+    RUN = "case $PADDOCK_CANDIDATE in 1) echo rare;; 2) echo '  often';; 3) echo often;; esac > f"
+
+    def test_most_of_them_are_right_together(self):
+        doc = self.run_with(self.RUN, ["{name: a, run: 'true'}"], "candidates: 3\nselect: [votes, index]\n")
+        self.assertEqual((doc["winner"], doc["decided_by"], doc["ranking"]), ("c2", "index", [2, 3, 1]))
+        doc = self.run_with(self.RUN, ["{name: a, run: 'true'}"], "candidates: 3\nselect: ['votes:tree', index]\n")
+        self.assertEqual(doc["winner"], "c1")
+
+    def test_what_the_checks_print_may_vote(self):
+        doc = self.run_with(self.RUN, ["{name: a, run: 'wc -w f; cat f | tr -d \" \"'}"], "candidates: 3\nselect: ['votes:output', index]\n")
+        self.assertEqual(doc["winner"], "c2")
+
+    def test_those_that_failed_have_no_vote(self):
+        doc = self.run_with("echo $((PADDOCK_CANDIDATE > 2)) > f; test $PADDOCK_CANDIDATE -ne 2 || echo 2 > f", ["{name: a, run: '! grep -q 1 f'}"],
+                            "candidates: 4\nselect: [votes, index]\n")
+        self.assertEqual(doc["winner"], "c1")
+
+
+if __name__ == "__main__":
+    t.main()
