@@ -16,6 +16,7 @@
 
 #include "base/auto.h"
 #include "base/str.h"
+#include "plan/plan.h"
 #include "trees/capture.h"
 #include "trees/oid.h"
 #include "trees/repo.h"
@@ -61,6 +62,7 @@ struct pdk_sandbox_spec {
     struct pdk_oid template; /* a tree that somebody holds open as a template; "": none */
     const char *branch;      /* "sandbox/<name>" for named ones; NULL: detached */
     const struct pdk_strv *include; /* NULL: none */
+    enum pdk_submodules submodules; /* which ones are filled, from .git/modules alone */
 };
 
 /* Names what a sandbox is made of, so that it can be found again from its record alone. */

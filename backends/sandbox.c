@@ -8,6 +8,7 @@
 #include "backends/contain.h"
 #include "backends/dirt.h"
 #include "backends/handle.h"
+#include "backends/submodules.h"
 #include "backends/trash.h"
 #include "base/error.h"
 #include "base/fs.h"
@@ -80,6 +81,9 @@ static int make_inside(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *sp
 
     if (rc == 0)
         rc = set_baseline(sb, err);
+    if (rc == 0 && spec->submodules != PDK_SUBMODULES_NONE)
+        rc = pdk_submodules_fill(sb, spec->vault,
+                spec->submodules == PDK_SUBMODULES_RECURSIVE, warnings, err);
     if (rc == 0 && spec->include && spec->include->len > 0)
         rc = pdk_checkout_include(
                 spec->repo, spec->include, pdk_handle_reach(sb), warnings, err);
@@ -215,6 +219,10 @@ int pdk_sandbox_collect_dirt(struct pdk_sandbox *sb, struct pdk_vault *vault,
 
     if (rc == 0)
         rc = collect_dirt(sb, vault, out, err);
+    if (rc == 0 && pdk_submodules_dirt(sb, out, err) < 0) {
+        rc = err->code;
+        pdk_dirt_fini(out);
+    }
     return rc < 0 ? pdk_wrap(err, "sandbox '%s'", sb->record.id) : 0;
 }
 
@@ -228,6 +236,10 @@ int pdk_sandbox_capture(struct pdk_sandbox *sb, struct pdk_vault *vault,
 
     if (rc == 0)
         rc = pdk_capture_tree(vault, &spec, out, err);
+    if (rc == 0 && pdk_submodules_warn(sb, &out->warnings, err) < 0) {
+        rc = err->code;
+        pdk_capture_fini(out);
+    }
     return rc < 0 ? pdk_wrap(err, "sandbox '%s'", sb->record.id) : 0;
 }
 
@@ -239,6 +251,8 @@ int pdk_sandbox_rebase(struct pdk_sandbox *sb, struct pdk_vault *vault,
     if (rc < 0)
         return rc;
     rc = set_baseline(sb, err);
+    if (rc == 0)
+        rc = pdk_submodules_rebase(sb, err);
     if (rc == 0)
         return 0;
     pdk_capture_fini(out);

@@ -49,6 +49,13 @@ static const struct pdk_word confine_words[] = {
     { NULL, PDK_KEY_BUILT },
 };
 
+static const struct pdk_word submodule_words[] = {
+    { "auto", PDK_KEY_BUILT },
+    { "none", PDK_KEY_BUILT },
+    { "recursive", PDK_KEY_BUILT },
+    { NULL, PDK_KEY_BUILT },
+};
+
 static const struct pdk_word enforce_words[] = {
     { "any", PDK_KEY_BUILT },
     { "full", PDK_KEY_BUILT },
@@ -230,6 +237,9 @@ static const struct pdk_key sandbox_keys[] = {
     { .name = "include", .type = PDK_KEY_STRINGS, .at = offsetof(struct pdk_plan_sandbox, include),
         .max = 1000,
         .doc = "Ignored files to bring along, as gitignore patterns." },
+    { .name = "submodules", .type = PDK_KEY_ENUM, .at = offsetof(struct pdk_plan_sandbox, submodules),
+        .fallback = "auto", .words = submodule_words,
+        .doc = "Submodules to fill from `.git/modules`: those of the repository, none, or theirs as well." },
     { .name = "setup", .type = PDK_KEY_COMMANDS, .at = offsetof(struct pdk_plan_sandbox, setup),
         .count_at = offsetof(struct pdk_plan_sandbox, setup_len), .max = 100,
         .doc = "Run before the mission; what they change is baseline, not result." },

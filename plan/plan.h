@@ -18,6 +18,11 @@
 enum pdk_plan_kind { PDK_PLAN_MISSION, PDK_PLAN_FLEET };
 enum pdk_seed { PDK_SEED_HEAD, PDK_SEED_WORKTREE };
 enum pdk_confine { PDK_CONFINE_NONE, PDK_CONFINE_WORKSPACE, PDK_CONFINE_READ_ONLY };
+enum pdk_submodules {
+    PDK_SUBMODULES_AUTO,
+    PDK_SUBMODULES_NONE,
+    PDK_SUBMODULES_RECURSIVE
+};
 enum pdk_enforcement { PDK_ENFORCE_ANY, PDK_ENFORCE_FULL };
 enum pdk_severity { PDK_SEVERITY_BLOCK, PDK_SEVERITY_WARN };
 enum pdk_on_timeout { PDK_ON_TIMEOUT_FAIL, PDK_ON_TIMEOUT_ABSTAIN };
@@ -59,6 +64,7 @@ struct pdk_plan_sandbox {
     struct pdk_strv include;   /* gitignore patterns of ignored files to bring along */
     struct pdk_command *setup; /* setup_len commands, in turn */
     size_t setup_len;
+    enum pdk_submodules submodules;
     enum pdk_confine confine;
     enum pdk_enforcement enforce;
     int64_t memory; /* limits */

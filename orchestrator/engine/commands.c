@@ -97,6 +97,7 @@ int pdk_session_for(struct candidate *c, const char *suffix, const struct pdk_oi
         .tree = *tree,
         .template = c->run->template_tree,
         .include = c->task->sandbox.include.len ? &c->task->sandbox.include : NULL,
+        .submodules = c->task->sandbox.submodules,
     };
 
     if (!dir)

@@ -85,6 +85,7 @@ static int session_run_materialize(void *user, struct pdk_err *err)
         .template = s->spec.template,
         .branch = s->spec.branch,
         .include = s->spec.include,
+        .submodules = s->spec.submodules,
     };
 
     if (need_vault(s, err) < 0)

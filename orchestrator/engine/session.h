@@ -36,6 +36,7 @@ struct pdk_session_spec {
     struct pdk_oid template; /* held open by the caller; "": none */
     const char *branch;      /* NULL: detached */
     const struct pdk_strv *include;
+    enum pdk_submodules submodules;
 };
 
 /* why->code is 0 for success. */
