@@ -32,6 +32,28 @@ const char *pdk_path_basename(const char *path)
     return slash ? slash + 1 : path;
 }
 
+size_t pdk_path_shared(const char *a, const char *b)
+{
+    size_t n = 0;
+
+    while (a[n] && a[n] == b[n])
+        n++;
+    return n;
+}
+
+bool pdk_path_next_dir(const char *path, size_t *at, char *dir, size_t size)
+{
+    const char *slash = strchr(path + *at, '/');
+    size_t len = slash ? (size_t)(slash - path) : 0;
+
+    if (!slash || len >= size)
+        return false;
+    memcpy(dir, path, len);
+    dir[len] = '\0';
+    *at = len + 1;
+    return true;
+}
+
 bool pdk_path_is_id(const char *id)
 {
     size_t len = strlen(id);

@@ -12,6 +12,15 @@ char *pdk_path_dirname(const char *path);
 const char *pdk_path_basename(
         const char *path); /* borrowed; what follows the last slash */
 
+/* How many bytes two paths share from the start. */
+size_t pdk_path_shared(const char *a, const char *b);
+/*
+ * The directories of a path, outermost first: copies the one that ends at or after *at into dir and moves *at
+ * behind it. Begin at 0, or at what the path shares with one whose directories are done. False at the end,
+ * and where it does not fit.
+ */
+bool pdk_path_next_dir(const char *path, size_t *at, char *dir, size_t size);
+
 /* An id: [A-Za-z0-9][A-Za-z0-9._-]*, at most 128 bytes. */
 bool pdk_path_is_id(const char *id);
 /*

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <git2.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,23 +131,12 @@ static int make_directory(const struct checkout *c, const char *path, struct pdk
 static int make_parents(const struct checkout *c, const char *before, const char *path,
         struct pdk_err *err)
 {
-    PDK_AUTO_FREE char *copy = strdup(path);
-    size_t shared = 0;
+    char dir[PATH_MAX];
+    size_t at = pdk_path_shared(before, path);
 
-    if (!copy)
-        return pdk_fail_nomem(err);
-    while (before[shared] && before[shared] == path[shared])
-        shared++;
-    for (char *slash = strchr(copy, '/'); slash; slash = strchr(slash + 1, '/')) {
-        size_t at = (size_t)(slash - copy);
-
-        if (at < shared)
-            continue;
-        *slash = '\0';
-        if (make_directory(c, copy, err) < 0)
+    while (pdk_path_next_dir(path, &at, dir, sizeof(dir)))
+        if (make_directory(c, dir, err) < 0)
             return err->code;
-        *slash = '/';
-    }
     return 0;
 }
 

@@ -56,26 +56,22 @@ static bool wanted(const struct including *in, const char *path)
     return false;
 }
 
-/* Makes the directories on the way; 1 where something else is in the way. */
-static int make_parents(const struct including *in, const char *path, struct pdk_err *err)
+/* Makes the directories on the way; false where something else is in the way. */
+static bool make_parents(const struct including *in, const char *path)
 {
-    PDK_AUTO_FREE char *copy = strdup(path);
+    char dir[PATH_MAX];
+    size_t at = 0;
 
-    if (!copy)
-        return pdk_fail_nomem(err);
-    for (char *slash = strchr(copy, '/'); slash; slash = strchr(slash + 1, '/')) {
-        int fd;
+    while (pdk_path_next_dir(path, &at, dir, sizeof(dir))) {
+        int fd = -1;
 
-        *slash = '\0';
-        if (mkdirat(in->to_fd, copy, 0755) < 0 && errno != EEXIST)
-            return 1;
-        fd = pdk_beneath_open(in->to_fd, copy, O_PATH | O_DIRECTORY, 0);
+        if (mkdirat(in->to_fd, dir, 0755) == 0 || errno == EEXIST)
+            fd = pdk_beneath_open(in->to_fd, dir, O_PATH | O_DIRECTORY, 0);
         if (fd < 0)
-            return 1;
+            return false;
         (void)close(fd);
-        *slash = '/';
     }
-    return 0;
+    return true;
 }
 
 /* Links are copied as links, as long as they stay inside. */
@@ -157,15 +153,11 @@ static int copy_one(struct including *in, const char *path, struct pdk_err *err)
 {
     PDK_AUTO_FD int from = -1;
     struct stat st;
-    int rc;
 
     if (!pdk_path_is_safe(path, strlen(path)))
         return warn(in, path, "has an unsafe path: it was left out", err);
-    rc = make_parents(in, path, err);
-    if (rc != 0)
-        return rc < 0
-                ? rc
-                : warn(in, path, "has something else in its way: it was left out", err);
+    if (!make_parents(in, path))
+        return warn(in, path, "has something else in its way: it was left out", err);
     if (fstatat(in->from_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
         return copy_link(in, path, err);
     from = pdk_beneath_open(in->from_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);

@@ -16,6 +16,7 @@
 #include "trees/oid.h"
 
 struct pdk_err;
+struct pdk_json;
 struct pdk_vault;
 
 struct pdk_repo {
@@ -46,6 +47,9 @@ struct pdk_base {
     struct pdk_oid commit; /* "" on an unborn HEAD */
     struct pdk_oid tree;   /* the empty tree there */
 };
+
+/* As records have it: {commit, tree}; owned by the caller, NULL when out of memory. */
+struct pdk_json *pdk_base_json(const struct pdk_base *base);
 
 /* Resolves a revision to a commit once and for all. PDK_ENOTFOUND names it. */
 int pdk_repo_resolve(const struct pdk_repo *repo, const char *revision,

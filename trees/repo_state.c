@@ -9,6 +9,7 @@
 #include "base/auto.h"
 #include "base/error.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/path.h"
 #include "base/utf8.h"
 #include "process/run.h"
@@ -43,6 +44,15 @@ static const char *after_marker(const char *text)
     static const char marker[] = "--end-of-options\n";
 
     return pdk_starts_with(text, marker) ? text + strlen(marker) : text;
+}
+
+struct pdk_json *pdk_base_json(const struct pdk_base *base)
+{
+    struct pdk_json *v = pdk_json_object();
+
+    (void)pdk_json_set_str(v, "commit", base->commit.hex[0] ? base->commit.hex : NULL);
+    (void)pdk_json_set_str(v, "tree", base->tree.hex);
+    return v;
 }
 
 int pdk_repo_resolve(const struct pdk_repo *repo, const char *revision,

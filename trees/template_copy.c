@@ -13,6 +13,7 @@
 #include "base/beneath.h"
 #include "base/error.h"
 #include "base/fs.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "trees/pool.h"
 #include "trees/template_internal.h"
@@ -34,20 +35,11 @@ static int make_parents(const struct copying *c, const char *before, const char 
         struct pdk_err *err)
 {
     char dir[PATH_MAX];
-    size_t shared = 0;
+    size_t at = pdk_path_shared(before, path);
 
-    while (before[shared] && before[shared] == path[shared])
-        shared++;
-    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-        size_t len = (size_t)(slash - path);
-
-        if (len < shared || len >= sizeof(dir))
-            continue;
-        memcpy(dir, path, len);
-        dir[len] = '\0';
+    while (pdk_path_next_dir(path, &at, dir, sizeof(dir)))
         if (mkdirat(c->to_fd, dir, 0755) < 0)
             return pdk_fail(err, PDK_EIO, errno, "cannot make the directory '%s'", dir);
-    }
     return 0;
 }
 

@@ -85,15 +85,6 @@ static int plan_sandbox(struct pdk_cli *cli, const struct pdk_args *args,
     return 0;
 }
 
-static struct pdk_json *base_json(const struct pdk_base *base)
-{
-    struct pdk_json *v = pdk_json_object();
-
-    (void)pdk_json_set_str(v, "commit", base->commit.hex[0] ? base->commit.hex : NULL);
-    (void)pdk_json_set_str(v, "tree", base->tree.hex);
-    return v;
-}
-
 static int record_intent(struct pdk_cli *cli, const struct making *m, struct pdk_err *err)
 {
     struct pdk_json *body = pdk_json_object();
@@ -103,7 +94,7 @@ static int record_intent(struct pdk_cli *cli, const struct making *m, struct pdk
     (void)pdk_json_set_str(body, "dir", m->dir);
     (void)pdk_json_set_str(body, "branch", m->branch);
     (void)pdk_json_set_str(body, "purpose", "named");
-    (void)pdk_json_set(body, "base", base_json(&m->base));
+    (void)pdk_json_set(body, "base", pdk_base_json(&m->base));
     (void)pdk_json_set_str(body, "tree", m->tree.hex);
     return pdk_named_event(cli, NULL, PDK_EVENT_SANDBOX_INTENT, body, err);
 }
@@ -160,7 +151,7 @@ static int print_made(
     (void)pdk_json_set_int(doc, "schema_version", 1);
     (void)pdk_json_set_str(doc, "id", m->id);
     (void)pdk_json_set_str(doc, "backend", pdk_backend_name(m->be));
-    (void)pdk_json_set(doc, "base", base_json(&m->base));
+    (void)pdk_json_set(doc, "base", pdk_base_json(&m->base));
     (void)pdk_json_set_str(doc, "branch", m->branch);
     (void)pdk_json_set_str(doc, "path", pdk_sandbox_root(sb));
     (void)pdk_json_set_str(doc, "status", "created");

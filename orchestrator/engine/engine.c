@@ -171,7 +171,7 @@ static void record_run_planned(struct run *run)
             body, "kind", plan->kind == PDK_PLAN_FLEET ? "fleet" : "mission");
     (void)pdk_json_set_str(body, "mission", plan->id);
     (void)pdk_json_set_str(body, "title", plan->title);
-    (void)pdk_json_set(body, "base", pdk_record_base(&run->base));
+    (void)pdk_json_set(body, "base", pdk_base_json(&run->base));
     (void)pdk_json_set_str(
             body, "seed_tree", plan->seed == PDK_SEED_WORKTREE ? run->start.hex : NULL);
     (void)pdk_json_set_int(body, "max_concurrent", plan->max_concurrent);

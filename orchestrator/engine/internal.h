@@ -162,7 +162,6 @@ void pdk_record_attempt_failed(
         const struct candidate *c, enum pdk_reason reason, const char *detail);
 /* A body that begins with all that is known of how a command ended; result may be NULL. */
 struct pdk_json *pdk_record_result(const struct pdk_exec_result *result);
-struct pdk_json *pdk_record_base(const struct pdk_base *base);
 /*
  * Whatever acts outside waits here until all that was recorded is durable: act comes from the flush.
  * One act a candidate at a time. After a failure it comes as well, with run->fatal set.

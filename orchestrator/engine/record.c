@@ -200,15 +200,6 @@ struct pdk_json *pdk_record_result(const struct pdk_exec_result *result)
     return body;
 }
 
-struct pdk_json *pdk_record_base(const struct pdk_base *base)
-{
-    struct pdk_json *v = pdk_json_object();
-
-    (void)pdk_json_set_str(v, "commit", base->commit.hex[0] ? base->commit.hex : NULL);
-    (void)pdk_json_set_str(v, "tree", base->tree.hex);
-    return v;
-}
-
 void pdk_record_intent(struct candidate *c, const char *id, const char *dir,
         const char *purpose, const struct pdk_oid *tree)
 {
@@ -219,7 +210,7 @@ void pdk_record_intent(struct candidate *c, const char *id, const char *dir,
             body, "backend", pdk_backend_name(c->run->tasks[c->task_place].backend));
     (void)pdk_json_set_str(body, "dir", dir);
     (void)pdk_json_set_str(body, "purpose", purpose);
-    (void)pdk_json_set(body, "base", pdk_record_base(&c->run->base));
+    (void)pdk_json_set(body, "base", pdk_base_json(&c->run->base));
     (void)pdk_json_set_str(body, "tree", tree->hex);
     pdk_record(c->run, PDK_EVENT_SANDBOX_INTENT, c, body);
 }

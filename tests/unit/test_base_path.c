@@ -77,6 +77,28 @@ START_TEST(joins_and_parts)
 }
 END_TEST
 
+START_TEST(the_directories_of_a_path)
+{
+    static const struct {
+        const char *before, *path, *dirs;
+    } rows[] = { { "", "a", "" }, { "", "a/b/c", "a a/b " }, { "a/b/x", "a/b/y", "" },
+        { "a/bc/x", "a/bd/y", "a/bd " }, { "a", "a/x", "a " }, { "ab", "a/x", "a " },
+        { "a/b/c", "a/b.d", "" }, { "a/b", "a/b/c/d", "a/b a/b/c " },
+        { "", "a/12345678/c", "a " } };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        size_t at = pdk_path_shared(rows[i].before, rows[i].path);
+        char dir[8], all[64] = "";
+
+        while (pdk_path_next_dir(rows[i].path, &at, dir, sizeof(dir))) {
+            strcat(all, dir);
+            strcat(all, " ");
+        }
+        ck_assert_str_eq(all, rows[i].dirs);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("base_path");
@@ -86,6 +108,7 @@ int main(void)
     tcase_add_test(tc, safe_paths);
     tcase_add_test(tc, ids);
     tcase_add_test(tc, joins_and_parts);
+    tcase_add_test(tc, the_directories_of_a_path);
     suite_add_tcase(suite, tc);
     return pdk_test_main(suite);
 }

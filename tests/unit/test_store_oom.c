@@ -9,90 +9,16 @@
 #include "store/state.h"
 #include "store/store.h"
 #include "tests/support/events.h"
+#include "tests/support/faults.h"
 #include "tests/support/fixture.h"
-
-void *__real_calloc(size_t n, size_t size);
-void *__real_malloc(size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__real_reallocarray(void *old, size_t n, size_t size);
-char *__real_strdup(const char *text);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_reallocarray(void *old, size_t n, size_t size);
-char *__wrap_strdup(const char *text);
-
-static long fault_left =
-        -1; /* allocations until the one that fails; negative: none will */
-
-static bool fault_met;
-
-/* The acts say when: Check itself allocates, too. */
-static void fault_arm(long n)
-{
-    fault_left = n;
-}
-
-static void fault_disarm(void)
-{
-    fault_left = -1;
-}
-
-static bool fault_now(void)
-{
-    if (fault_left < 0)
-        return false;
-    fault_met = fault_left == 0;
-    fault_left--;
-    return fault_met;
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fault_now() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fault_now() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return fault_now() ? NULL : __real_realloc(old, size);
-}
-
-void *__wrap_reallocarray(void *old, size_t n, size_t size)
-{
-    return fault_now() ? NULL : __real_reallocarray(old, n, size);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return fault_now() ? NULL : __real_strdup(text);
-}
-
-/* Runs act with the 1st, 2nd, … allocation failing, until a run meets none. */
-static void every_fault(int (*act)(void *user, long fault), void *user)
-{
-    long n = 0;
-
-    do {
-        fault_met = false;
-        int rc = act(user, n);
-        ck_assert_msg(rc == (fault_met ? PDK_ENOMEM : 0), "allocation %ld: %d", n, rc);
-        n++;
-    } while (fault_met);
-    ck_assert_int_gt(n, 1);
-}
 
 static int act_open(void *user, long fault)
 {
     struct pdk_store *store = NULL;
 
-    fault_arm(fault);
+    pdk_fault_arm(fault);
     int rc = pdk_store_open(user, 0, &store, NULL);
-    fault_disarm();
+    pdk_fault_disarm();
     ck_assert((rc == 0) == (store != NULL));
     pdk_store_close(store);
     return rc;
@@ -103,9 +29,9 @@ static int act_state(void *user, long fault)
     PDK_AUTO_STATE struct pdk_state state = { .root = NULL };
     const char *root = pdk_test_dir();
 
-    fault_arm(fault);
+    pdk_fault_arm(fault);
     int rc = pdk_state_open(root, user, NULL, &state, NULL);
-    fault_disarm();
+    pdk_fault_disarm();
     ck_assert((rc == 0) == (state.dir != NULL));
     return rc;
 }
@@ -116,9 +42,9 @@ static int act_append(void *user, long fault)
     PDK_AUTO_FREE char *path = pdk_test_path("store.db");
 
     ck_assert_int_eq(pdk_store_open(path, 0, &store, NULL), 0);
-    fault_arm(fault);
+    pdk_fault_arm(fault);
     int rc = pdk_store_append(store, user, 1, NULL, NULL);
-    fault_disarm();
+    pdk_fault_disarm();
     return rc;
 }
 
@@ -130,7 +56,7 @@ static int act_list(void *user, long fault)
     PDK_AUTO_CANDIDATE_ROW struct pdk_candidate_row row = { .run = NULL };
     PDK_AUTO_RUN_ROW struct pdk_run_row run = { .id = NULL };
 
-    fault_arm(fault);
+    pdk_fault_arm(fault);
     int rc = pdk_store_runs(store, 0, &runs, NULL);
     if (rc == 0)
         rc = pdk_store_candidates(store, "r1", NULL, &rows, NULL);
@@ -138,7 +64,7 @@ static int act_list(void *user, long fault)
         rc = pdk_store_candidate(store, "r1", NULL, 2, &row, NULL);
     if (rc == 0)
         rc = pdk_store_run(store, "r", &run, NULL);
-    fault_disarm();
+    pdk_fault_disarm();
     return rc;
 }
 
@@ -146,7 +72,7 @@ START_TEST(opening)
 {
     PDK_AUTO_FREE char *path = pdk_test_path("store.db");
 
-    every_fault(act_open, path);
+    pdk_fault_every(act_open, path);
 }
 END_TEST
 
@@ -155,7 +81,7 @@ START_TEST(finding_the_state)
     PDK_AUTO_FREE char *common = pdk_test_path("repo/.git");
 
     pdk_test_mkdirs(common);
-    every_fault(act_state, common);
+    pdk_fault_every(act_state, common);
 }
 END_TEST
 
@@ -164,7 +90,7 @@ START_TEST(appending)
     struct pdk_event event = pdk_test_event(
             PDK_EVENT_WARNING, 0, "{\"text\":\"enough of it to need some memory\"}");
 
-    every_fault(act_append, &event);
+    pdk_fault_every(act_append, &event);
     pdk_test_event_fini(&event);
 }
 END_TEST
@@ -176,7 +102,7 @@ START_TEST(listing)
 
     ck_assert_int_eq(pdk_store_open(path, 0, &store, NULL), 0);
     pdk_test_plan_run(store, 20);
-    every_fault(act_list, store);
+    pdk_fault_every(act_list, store);
 }
 END_TEST
 

@@ -10,84 +10,10 @@
 #include "plan/plan.h"
 #include "sandbox/protocol.h"
 #include "tests/support/events.h"
+#include "tests/support/faults.h"
 #include "tests/support/fixture.h"
 #include "verify/evidence.h"
 #include "verify/verdict.h"
-
-void *__real_calloc(size_t n, size_t size);
-void *__real_malloc(size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__real_reallocarray(void *old, size_t n, size_t size);
-char *__real_strdup(const char *text);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_reallocarray(void *old, size_t n, size_t size);
-char *__wrap_strdup(const char *text);
-
-static long fault_left =
-        -1; /* allocations until the one that fails; negative: none will */
-
-static bool fault_met;
-
-/* The acts say when: Check itself allocates, too. */
-static void fault_arm(long n)
-{
-    fault_left = n;
-}
-
-static void fault_disarm(void)
-{
-    fault_left = -1;
-}
-
-static bool fault_now(void)
-{
-    if (fault_left < 0)
-        return false;
-    fault_met = fault_left == 0;
-    fault_left--;
-    return fault_met;
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fault_now() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fault_now() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return fault_now() ? NULL : __real_realloc(old, size);
-}
-
-void *__wrap_reallocarray(void *old, size_t n, size_t size)
-{
-    return fault_now() ? NULL : __real_reallocarray(old, n, size);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return fault_now() ? NULL : __real_strdup(text);
-}
-
-/* Runs act with the 1st, 2nd, … allocation failing, until a run meets none. */
-static void every_fault(int (*act)(void *user, long fault), void *user)
-{
-    long n = 0;
-
-    do {
-        fault_met = false;
-        int rc = act(user, n);
-        ck_assert_msg(rc == (fault_met ? PDK_ENOMEM : 0), "allocation %ld: %d", n, rc);
-        n++;
-    } while (fault_met);
-    ck_assert_int_gt(n, 1);
-}
 
 static int act_judge(void *user, long fault)
 {
@@ -98,11 +24,11 @@ static int act_judge(void *user, long fault)
     struct pdk_evidence evidence = { &result, path, path, NULL };
     struct pdk_outcome outcome = { { PDK_VERDICT_ABSTAIN, PDK_REASON_COUNT, "" }, NULL };
 
-    fault_arm(fault);
+    pdk_fault_arm(fault);
     int rc = pdk_patterns_compile(check, &patterns, NULL);
     if (rc == 0)
         rc = pdk_evidence_judge(check, patterns, &evidence, &outcome, NULL);
-    fault_disarm();
+    pdk_fault_disarm();
     ck_assert_int_eq(
             outcome.judgement.reason, rc == 0 ? PDK_REASON_NONE : PDK_REASON_COUNT);
     return rc;
@@ -117,7 +43,7 @@ START_TEST(judging_a_check)
     pdk_strv_add(&check.run.argv, "true");
     pdk_strv_add(&check.expect.out, "^OK$");
     pdk_strv_add(&check.expect.not_err, "warning");
-    every_fault(act_judge, &check);
+    pdk_fault_every(act_judge, &check);
     pdk_strv_fini(&check.run.argv);
     pdk_strv_fini(&check.expect.out);
     pdk_strv_fini(&check.expect.not_err);
@@ -131,12 +57,12 @@ static int act_fold(void *user, long fault)
     const struct pdk_event *events = user;
     struct pdk_judgement judgement = { PDK_VERDICT_FAIL, PDK_REASON_COUNT, "" };
 
-    fault_arm(fault);
+    pdk_fault_arm(fault);
     PDK_AUTO_FOLD struct pdk_fold *fold = pdk_fold_new();
     int rc = fold ? 0 : PDK_ENOMEM;
     for (int i = 0; rc == 0 && i < EVENTS; i++)
         rc = pdk_fold_event(fold, &events[i], NULL);
-    fault_disarm();
+    pdk_fault_disarm();
     if (rc == 0)
         pdk_fold_run(fold, &judgement);
     ck_assert_int_eq(judgement.verdict, rc == 0 ? PDK_VERDICT_PASS : PDK_VERDICT_FAIL);
@@ -154,7 +80,7 @@ START_TEST(folding_events)
                 "\"verdict\":\"pass\"}"),
     };
 
-    every_fault(act_fold, events);
+    pdk_fault_every(act_fold, events);
     for (int i = 0; i < EVENTS; i++)
         pdk_test_event_fini(&events[i]);
 }
