@@ -34,6 +34,8 @@ done
 unset PADDOCK_STATE XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME XDG_RUNTIME_DIR
 export HOME="$private/home" TMPDIR="$private/tmp" XDG_STATE_HOME="$private/state" GIT_CONFIG_NOSYSTEM=1
 export LC_ALL=C.UTF-8 TZ=UTC
+# Of each test in a program: a deadline is there to end what hangs, not to judge a busy machine.
+export CK_DEFAULT_TIMEOUT="${CK_DEFAULT_TIMEOUT:-60}"
 
 # These compilers' sanitizers cannot place their shadow memory where the kernel randomises more bits than this.
 if [ "${PDK_SANITIZED:-0}" = 1 ] && [ "$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)" -gt 28 ] &&

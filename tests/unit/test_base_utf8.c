@@ -79,9 +79,12 @@ START_TEST(every_code_point_is_read_back)
         uint32_t got = 0;
         bool is = cp <= 0x10ffff && (cp < 0xd800 || cp > 0xdfff);
 
-        ck_assert_uint_eq(pdk_utf8_seq(text, n, &got), is ? n : 0);
-        ck_assert_uint_eq(got, is ? cp : 0);
-        ck_assert_uint_eq(pdk_utf8_seq(text, n - 1, NULL), 0);
+        size_t seq = pdk_utf8_seq(text, n, &got);
+
+        /* One assertion in a million: each costs a write. */
+        if (seq != (is ? n : 0) || got != (is ? cp : 0) ||
+                pdk_utf8_seq(text, n - 1, NULL) != 0)
+            ck_abort_msg("U+%04X: %zu bytes, U+%04X", cp, seq, got);
     }
 }
 END_TEST
