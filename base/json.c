@@ -152,6 +152,21 @@ int pdk_json_set_bytes(
     return pdk_json_set_str(object, coded_key, pdk_buf_str(&coded));
 }
 
+int pdk_json_set_data(
+        struct pdk_json *object, const char *key, const char *bytes, size_t len)
+{
+    PDK_AUTO_BUF struct pdk_buf coded = PDK_BUF_INIT;
+    PDK_AUTO_FREE char *coded_key = NULL;
+
+    if (pdk_utf8_valid(bytes, len))
+        return pdk_json_set(object, key, pdk_json_strn(bytes, len));
+    coded_key = pdk_strf("%s_base64", key);
+    pdk_base64_encode(bytes, len, &coded);
+    if (!coded_key || coded.failed)
+        return mark_failed(in(object));
+    return pdk_json_set_str(object, coded_key, pdk_buf_str(&coded));
+}
+
 int pdk_json_get_bytes(const struct pdk_json *v, const char *key, struct pdk_buf *out,
         struct pdk_err *err)
 {

@@ -59,6 +59,10 @@ int pdk_json_set_bool(struct pdk_json *object, const char *key, bool value);
 int pdk_json_set_bytes(
         struct pdk_json *object, const char *key, const char *bytes, size_t len);
 
+/* The same for what nobody looks at: where they are not UTF-8, key_base64 alone. */
+int pdk_json_set_data(
+        struct pdk_json *object, const char *key, const char *bytes, size_t len);
+
 /* Appends what pdk_json_set_bytes() put; nothing where key is missing or null. PDK_EINVAL for another type. */
 int pdk_json_get_bytes(const struct pdk_json *v, const char *key, struct pdk_buf *out,
         struct pdk_err *err);

@@ -32,6 +32,14 @@ int pdk_command_sandbox_exec(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_sandbox_mode(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_sandbox_diff(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_sandbox_pull(struct pdk_cli *cli, const struct pdk_args *args);
+int pdk_command_sandbox_read(struct pdk_cli *cli, const struct pdk_args *args);
+int pdk_command_sandbox_write(struct pdk_cli *cli, const struct pdk_args *args);
+int pdk_command_sandbox_remove(struct pdk_cli *cli, const struct pdk_args *args);
+int pdk_command_sandbox_stat(struct pdk_cli *cli, const struct pdk_args *args);
+int pdk_command_sandbox_glob(struct pdk_cli *cli, const struct pdk_args *args);
+int pdk_command_sandbox_grep(struct pdk_cli *cli, const struct pdk_args *args);
+int pdk_command_sandbox_fingerprint(struct pdk_cli *cli, const struct pdk_args *args);
+int pdk_command_sandbox_shell(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_sandbox_discard(struct pdk_cli *cli, const struct pdk_args *args);
 
 #endif

@@ -84,6 +84,47 @@ static const struct pdk_option mode_options[] = {
     TEXT("preset", '\0', "NAME", "both at once: look, work, unattended, trusted"),
 };
 
+#define PARAMS_OPTION                                                                    \
+    TEXT("params", '\0', "FILE", "more params, as a JSON object; - for stdin")
+
+static const struct pdk_option verb_options[] = { PARAMS_OPTION };
+
+static const struct pdk_option read_options[] = {
+    TEXT("line", '\0', "N", "begin at that line"),
+    TEXT("lines", '\0', "N", "so many lines"),
+    TEXT("offset", '\0', "BYTES", "begin there"),
+    TEXT("length", '\0', "BYTES", "so many bytes"),
+    PARAMS_OPTION,
+};
+
+static const struct pdk_option write_options[] = {
+    TEXT("input", '\0', "FILE", "what to write; stdin unless given"),
+    TEXT("mode", '\0', "OCTAL", "permission bits"),
+    PARAMS_OPTION,
+};
+
+static const struct pdk_option remove_options[] = {
+    SWITCH("recursive", "also a directory that is not empty"),
+    PARAMS_OPTION,
+};
+
+static const struct pdk_option glob_options[] = {
+    TEXT("path", '\0', "DIR", "below that directory"),
+    SWITCH("ignored", "also what .gitignore names"),
+    TEXT("limit", '\0', "N", "at most so many paths"),
+    PARAMS_OPTION,
+};
+
+static const struct pdk_option grep_options[] = {
+    TEXT("path", '\0', "DIR", "below that directory"),
+    TEXT("context", '\0', "N", "lines before and after each match"),
+    { "ignore-case", 'i', PDK_OPTION_NONE, NULL, "letters match either case" },
+    { "fixed", 'F', PDK_OPTION_NONE, NULL, "plain text, no pattern" },
+    SWITCH("ignored", "also what .gitignore names"),
+    TEXT("limit", '\0', "N", "at most so many matches"),
+    PARAMS_OPTION,
+};
+
 static const struct pdk_option pull_options[] = {
     TEXT("output", 'o', "FILE", "where the patch goes; stdout unless given"),
 };
@@ -156,23 +197,30 @@ static const struct pdk_command_row table[] = {
             pdk_command_sandbox_discard },
     { "sandbox", "exec", "NAME -- ARGV...", "Run a command in it", OPTIONS(exec_options),
             1, 1, pdk_command_sandbox_exec },
-    { "sandbox", "fingerprint", "NAME", "A digest of its state", NO_OPTIONS, 1, 1, NULL },
-    { "sandbox", "glob", "NAME PATTERN", "Paths by pattern", NO_OPTIONS, 2, 2, NULL },
-    { "sandbox", "grep", "NAME PATTERN", "Lines by pattern", NO_OPTIONS, 2, 2, NULL },
+    { "sandbox", "fingerprint", "NAME", "A digest of its state", OPTIONS(verb_options), 1,
+            1, pdk_command_sandbox_fingerprint },
+    { "sandbox", "glob", "NAME PATTERN...", "Paths by pattern", OPTIONS(glob_options), 1,
+            MANY, pdk_command_sandbox_glob },
+    { "sandbox", "grep", "NAME PATTERN [PATHS...]", "Lines by pattern",
+            OPTIONS(grep_options), 1, MANY, pdk_command_sandbox_grep },
     { "sandbox", "list", "", "The sandboxes of this repository", NO_OPTIONS, 0, 0,
             pdk_command_sandbox_list },
     { "sandbox", "mode", "NAME [MODE]", "What its commands may write, shown or set",
             OPTIONS(mode_options), 1, 2, pdk_command_sandbox_mode },
     { "sandbox", "pull", "NAME", "Its changes as a patch to apply", OPTIONS(pull_options),
             1, 1, pdk_command_sandbox_pull },
-    { "sandbox", "read", "NAME PATH", "A file of it", NO_OPTIONS, 2, 2, NULL },
-    { "sandbox", "remove", "NAME PATH", "Remove a path in it", NO_OPTIONS, 2, 2, NULL },
-    { "sandbox", "shell", "NAME", "A terminal in it", NO_OPTIONS, 1, 1, NULL },
-    { "sandbox", "stat", "NAME PATH...", "Facts about paths of it", NO_OPTIONS, 2, MANY,
-            NULL },
+    { "sandbox", "read", "NAME PATH", "A file of it", OPTIONS(read_options), 1, 2,
+            pdk_command_sandbox_read },
+    { "sandbox", "remove", "NAME PATH", "Remove a path in it", OPTIONS(remove_options), 1,
+            2, pdk_command_sandbox_remove },
+    { "sandbox", "shell", "NAME [-- ARGV...]", "A terminal in it", NO_OPTIONS, 1, 1,
+            pdk_command_sandbox_shell },
+    { "sandbox", "stat", "NAME PATH...", "Facts about paths of it", OPTIONS(verb_options),
+            1, MANY, pdk_command_sandbox_stat },
     { "sandbox", "status", "NAME", "Its state and dirt", NO_OPTIONS, 1, 1,
             pdk_command_sandbox_status },
-    { "sandbox", "write", "NAME PATH", "Write a file in it", NO_OPTIONS, 2, 2, NULL },
+    { "sandbox", "write", "NAME PATH", "Write a file in it", OPTIONS(write_options), 1, 2,
+            pdk_command_sandbox_write },
 };
 
 const struct pdk_command_row *pdk_command_table(size_t *len)

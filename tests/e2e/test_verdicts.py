@@ -181,7 +181,7 @@ class ExitCodes(t.Case):
 
     def test_commands_that_are_not_built_say_so(self):
         for words in (("mission", "resume", "x"), ("fleet", "resume", "x"), ("undo",),
-                      ("verify", "x"), ("sandbox", "shell", "x")):
+                      ("verify", "x")):
             with self.subTest(words):
                 result = self.paddock(*words, code=2)
                 self.assertTrue(b"not built yet" in result.err or b"there is no" in result.err or b"no run" in result.err, str(result))

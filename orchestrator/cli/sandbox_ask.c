@@ -1,0 +1,122 @@
+#include "orchestrator/cli/sandbox_ask.h"
+
+#include <stdlib.h>
+#include <uv.h>
+
+#include "base/json.h"
+#include "process/env.h"
+#include "sandbox/agent_path.h"
+
+struct asking {
+    const struct pdk_ask *ask;
+    struct pdk_client *client;
+    bool ended; /* an answer came, or why says what is wrong */
+    struct pdk_err why;
+};
+
+int pdk_agent_start_init(
+        struct pdk_agent_start *s, const struct pdk_sandbox *sb, struct pdk_err *err)
+{
+    const char *space = pdk_sandbox_namespace(sb);
+
+    *s = (struct pdk_agent_start){ .env = PDK_STRV_INIT };
+    if (pdk_agent_path(&s->agent, err) < 0)
+        return err->code;
+    s->argv[0] = s->agent;
+    s->argv[1] = "--root";
+    s->argv[2] = pdk_sandbox_root(sb);
+    s->argv[3] = space ? "--namespace" : NULL;
+    s->argv[4] = space;
+    pdk_env_base(&s->env);
+    return pdk_strv_ok(&s->env, err);
+}
+
+void pdk_agent_start_fini(struct pdk_agent_start *s)
+{
+    pdk_strv_fini(&s->env);
+    free(s->agent);
+    s->agent = NULL;
+}
+
+static void ask_on_done(
+        const struct pdk_json *result, const struct pdk_err *err, void *user);
+
+static void ask_once(struct asking *a, const struct pdk_json *params)
+{
+    if (pdk_client_call(
+                a->client, a->ask->verb, params, 0, ask_on_done, a, NULL, &a->why) < 0)
+        pdk_client_close(a->client);
+}
+
+static void ask_on_done(
+        const struct pdk_json *result, const struct pdk_err *err, void *user)
+{
+    struct asking *a = user;
+    PDK_AUTO_JSON struct pdk_json *again = NULL;
+
+    if (!result)
+        a->why = *err;
+    else if (a->ask->on_result(result, &again, a->ask->user, &a->why) == 0 && again)
+        ask_once(a, again);
+    a->ended = !again;
+    if (!again)
+        pdk_client_close(a->client);
+}
+
+static void ask_on_ready(
+        struct pdk_client *client, const struct pdk_json *descriptor, void *user)
+{
+    struct asking *a = user;
+
+    (void)descriptor;
+    (void)client;
+    ask_once(a, a->ask->params);
+}
+
+static void ask_on_closed(
+        struct pdk_client *client, const struct pdk_err *why, void *user)
+{
+    struct asking *a = user;
+
+    (void)client;
+    if (!a->ended && a->why.code == 0)
+        a->why = *why;
+}
+
+static int ask_agent(
+        const struct pdk_sandbox *sb, const struct pdk_ask *ask, struct pdk_err *err)
+{
+    static const struct pdk_client_handlers handlers = { ask_on_ready, ask_on_closed };
+    struct pdk_agent_start start;
+    struct pdk_client_spec spec = { .argv = start.argv };
+    struct asking a = { .ask = ask };
+    uv_loop_t loop;
+    int rc = pdk_agent_start_init(&start, sb, err);
+
+    if (rc == 0 && uv_loop_init(&loop) < 0)
+        rc = pdk_fail(err, PDK_EIO, 0, "cannot make an event loop");
+    if (rc == 0) {
+        spec.envp = (const char *const *)start.env.items;
+        rc = pdk_client_open(&loop, &spec, &handlers, &a, &a.client, err);
+        (void)uv_run(&loop, UV_RUN_DEFAULT);
+        (void)uv_loop_close(&loop); /* the client closed what it had */
+    }
+    pdk_agent_start_fini(&start);
+    if (rc == 0 && a.why.code != 0) {
+        *err = a.why;
+        rc = a.why.code;
+    }
+    return rc;
+}
+
+int pdk_sandbox_ask(struct pdk_cli *cli, const char *name, const struct pdk_ask *ask,
+        struct pdk_err *err)
+{
+    PDK_AUTO_NAMED struct pdk_named named = { 0 };
+    PDK_AUTO_SANDBOX struct pdk_sandbox *sb = NULL;
+
+    if (pdk_named_find(cli, name, &named, err) < 0 ||
+            pdk_named_open(cli, &named, &sb, err) < 0)
+        return err->code;
+    return ask_agent(sb, ask, err);
+}
