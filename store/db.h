@@ -27,6 +27,7 @@ enum pdk_sql {
     SQL_RUN_ADD,
     SQL_RUN_START,
     SQL_RUN_END,
+    SQL_RUN_REJUDGE,
     SQL_RUN_STATE,
     SQL_RUN_GET,
     SQL_RUN_IDS,

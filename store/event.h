@@ -63,6 +63,11 @@ enum pdk_event_type {
     PDK_EVENT_CONFIRM_ENDED,
     /* verdict*, reason, detail. The last one counts. */
     PDK_EVENT_CANDIDATE_JUDGED,
+    /* verdict* ("pass", "needs-attention", "needs-remediation"), rationale*, by*, waive (names of
+     * checks). A person's word on the candidate; the last one counts. */
+    PDK_EVENT_MANUAL_VERDICT,
+    /* verdict*, reason, winner (candidate index). Of a run that had ended: a person's word changed it. */
+    PDK_EVENT_RUN_REJUDGED,
     /* id*, as*, tree, target. Before the first byte is written. */
     PDK_EVENT_PROMOTION_INTENT,
     /* id*, paths (number). */

@@ -45,6 +45,8 @@ const char *const pdk_sql_text[SQL_COUNT] = {
             " winner = coalesce(?5, 0), canceled = coalesce(?6, 0),"
             " peak_concurrent = coalesce(?7, 0), duration_ms = coalesce(?8, 0)"
             " WHERE id = ?1 AND state <> 'ended'",
+    [SQL_RUN_REJUDGE] = "UPDATE run SET verdict = ?2, reason = ?3,"
+                        " winner = coalesce(?4, 0) WHERE id = ?1 AND state = 'ended'",
     [SQL_RUN_STATE] = "SELECT state FROM run WHERE id = ?1",
     [SQL_RUN_GET] = "SELECT " RUN_COLUMNS " FROM run WHERE id = ?1",
     [SQL_RUN_IDS] = "SELECT id FROM run WHERE substr(id, 1, length(?1)) = ?1"

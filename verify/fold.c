@@ -37,6 +37,8 @@ struct changes {
     char tampered[200], outside[200]; /* the first path; "": none */
 };
 
+enum word { WORD_NONE, WORD_PASS, WORD_ATTENTION, WORD_REMEDIATION };
+
 struct candidate {
     size_t task; /* index */
     int index;
@@ -51,7 +53,10 @@ struct candidate {
     bool captured, changed;
     int64_t leaked;
     struct changes changes;
-    size_t flips; /* checks that failed on the base and pass here */
+    struct pdk_strv failing; /* names of the blocking checks that failed */
+    enum word word;          /* a person's */
+    struct pdk_strv waived;  /* with that word */
+    size_t flips;            /* checks that failed on the base and pass here */
     struct rerun rerun;
 };
 
@@ -84,6 +89,8 @@ void pdk_fold_free(struct pdk_fold *fold)
     for (size_t i = 0; i < fold->candidates_len; i++) {
         pdk_strv_fini(&fold->candidates[i].checks);
         pdk_strv_fini(&fold->candidates[i].ended);
+        pdk_strv_fini(&fold->candidates[i].failing);
+        pdk_strv_fini(&fold->candidates[i].waived);
     }
     free(fold->tasks);
     free(fold->candidates);
@@ -203,6 +210,8 @@ static int plan_candidate(
 static void start_attempt(struct candidate *c, int attempt)
 {
     pdk_strv_fini(&c->ended);
+    pdk_strv_fini(&c->failing);
+    pdk_strv_fini(&c->waived);
     *c = (struct candidate){
         .task = c->task,
         .index = c->index,
@@ -246,10 +255,37 @@ static int take_check(struct candidate *c, const struct pdk_witness *witness,
     c->flips += pdk_witness_compare(witness, e->body, &reason);
     verdict = pdk_reason_verdict(reason);
     if (verdict == PDK_VERDICT_FAIL)
+        pdk_strv_add(&c->failing, name);
+    if (verdict == PDK_VERDICT_FAIL)
         keep(&c->failed, index, reason, *detail ? detail : name);
     else if (verdict == PDK_VERDICT_ABSTAIN)
         keep(&c->abstained, index, reason, *detail ? detail : name);
+    if (pdk_strv_ok(&c->failing, err) < 0)
+        return PDK_ENOMEM;
     return pdk_strv_ok(&c->ended, err);
+}
+
+static int take_word(struct candidate *c, const struct pdk_event *e, struct pdk_err *err)
+{
+    const struct pdk_json *waive = pdk_json_get(e->body, "waive");
+    const char *verdict = pdk_json_get_str(e->body, "verdict", "");
+
+    if (pdk_streq(verdict, "pass"))
+        c->word = WORD_PASS;
+    else if (pdk_streq(verdict, "needs-attention"))
+        c->word = WORD_ATTENTION;
+    else if (pdk_streq(verdict, "needs-remediation"))
+        c->word = WORD_REMEDIATION;
+    else
+        return fail_body(e, "no verdict of a person", err);
+    pdk_strv_fini(&c->waived);
+    for (size_t i = 0; i < pdk_json_len(waive); i++) {
+        const char *name = pdk_json_text(pdk_json_at(waive, i), NULL);
+
+        if (name)
+            pdk_strv_add(&c->waived, name);
+    }
+    return pdk_strv_ok(&c->waived, err);
 }
 
 static int take_failure(
@@ -300,6 +336,8 @@ static int take(struct pdk_fold *fold, struct candidate *c, const struct pdk_eve
 {
     if (e->type == PDK_EVENT_CHECK_ENDED)
         return take_check(c, &fold->tasks[c->task].witness, e, err);
+    if (e->type == PDK_EVENT_MANUAL_VERDICT)
+        return take_word(c, e, err);
     if (e->type == PDK_EVENT_CONFIRM_ENDED)
         take_rerun(&c->rerun, e->body);
     if (e->type == PDK_EVENT_ATTEMPT_FAILED)
@@ -342,7 +380,8 @@ static bool matters(enum pdk_event_type type)
 {
     return type == PDK_EVENT_ATTEMPT_STATE || type == PDK_EVENT_ATTEMPT_FAILED ||
             type == PDK_EVENT_COMMAND_ENDED || type == PDK_EVENT_CAPTURE_DONE ||
-            type == PDK_EVENT_CHECK_ENDED || type == PDK_EVENT_CONFIRM_ENDED;
+            type == PDK_EVENT_CHECK_ENDED || type == PDK_EVENT_CONFIRM_ENDED ||
+            type == PDK_EVENT_MANUAL_VERDICT;
 }
 
 int pdk_fold_event(
@@ -461,12 +500,44 @@ static void judge_pass(const struct candidate *c, const struct pdk_witness *witn
         say(out, PDK_REASON_NONE, "");
 }
 
+static bool all_waived(const struct candidate *c)
+{
+    for (size_t i = 0; i < c->failing.len; i++)
+        if (!pdk_strv_has(&c->waived, c->failing.items[i]))
+            return false;
+    return true;
+}
+
+/* A person's word. False: there is none, or it does not stand. */
+static bool judge_word(const struct candidate *c, struct pdk_judgement *out)
+{
+    switch (c->word) {
+    case WORD_NONE:
+        return false;
+    case WORD_ATTENTION:
+        if (c->failed.set)
+            return false;
+        say(out, PDK_REASON_NEEDS_ATTENTION, "");
+        return true;
+    case WORD_REMEDIATION:
+        say(out, PDK_REASON_NEEDS_REMEDIATION, "");
+        return true;
+    case WORD_PASS:
+        break;
+    }
+    if (!all_waived(c) || c->broken.set || c->leaked > 0 || !c->captured ||
+            (!c->changed && !c->allow_empty))
+        return false;
+    say(out, PDK_REASON_NONE, "");
+    return true;
+}
+
 static void judge(
         const struct pdk_fold *fold, const struct candidate *c, struct pdk_judgement *out)
 {
     const char *missing = missing_check(c);
 
-    if (judge_conduct(c, out))
+    if (judge_conduct(c, out) || judge_word(c, out))
         return;
     if (c->failed.set)
         say(out, c->failed.reason, c->failed.detail);
@@ -566,4 +637,54 @@ void pdk_fold_run(const struct pdk_fold *fold, struct pdk_judgement *out)
         count(&tally, &j);
     }
     pick(&tally, order, out);
+}
+
+/* ---- as a document */
+
+static struct pdk_json *judgement_json(const char *id, const struct pdk_judgement *j)
+{
+    struct pdk_json *v = pdk_json_object();
+
+    if (id)
+        (void)pdk_json_set_str(v, "id", id);
+    (void)pdk_json_set_str(v, "verdict", pdk_verdict_name(j->verdict));
+    (void)pdk_json_set_str(v, "reason",
+            j->reason == PDK_REASON_NONE ? NULL : pdk_reason_name(j->reason));
+    (void)pdk_json_set_bytes(v, "detail", j->detail, strlen(j->detail));
+    return v;
+}
+
+static struct pdk_json *task_json(const struct pdk_fold *fold, size_t task)
+{
+    struct pdk_json *v, *list = pdk_json_array();
+    struct pdk_judgement j;
+
+    judge_task(fold, task, &j);
+    v = judgement_json(fold->tasks[task].id, &j);
+    for (size_t i = 0; i < fold->candidates_len; i++) {
+        const struct candidate *c = &fold->candidates[i];
+        char name[24];
+
+        if (c->task != task)
+            continue;
+        (void)snprintf(name, sizeof(name), "c%d", c->index);
+        judge(fold, c, &j);
+        (void)pdk_json_append(list, judgement_json(name, &j));
+    }
+    (void)pdk_json_set(v, "candidates", list);
+    return v;
+}
+
+struct pdk_json *pdk_fold_json(const struct pdk_fold *fold)
+{
+    struct pdk_json *v, *tasks = pdk_json_array();
+    struct pdk_judgement j;
+
+    pdk_fold_run(fold, &j);
+    v = judgement_json(NULL, &j);
+    (void)pdk_json_set_int(v, "schema_version", 1);
+    for (size_t i = 0; i < fold->tasks_len; i++)
+        (void)pdk_json_append(tasks, task_json(fold, i));
+    (void)pdk_json_set(v, "tasks", tasks);
+    return v;
 }

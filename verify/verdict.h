@@ -9,6 +9,8 @@
  *             is unchanged (unless allow_empty); the base was to be seen and does not make its
  *             passing tell (witness.h); the checks ran again and did not always pass;
  *   passes    else.
+ * A person's word (manual.verdict) comes before that of the checks, but a pass does not stand before a
+ * blocking check that failed and is not waived, nor where the attempt itself came to nothing.
  * A task and a mission's run pass when a candidate passed, fail when every candidate failed, abstain
  * else. A fleet's run fails when a task failed, abstains when none did but one abstained, passes else.
  */
@@ -21,6 +23,7 @@
 
 struct pdk_err;
 struct pdk_event;
+struct pdk_json;
 
 enum pdk_verdict { PDK_VERDICT_PASS, PDK_VERDICT_FAIL, PDK_VERDICT_ABSTAIN };
 
@@ -34,10 +37,11 @@ enum pdk_reason {
     PDK_REASON_CHECK_FAILED,    /* exit code or signal */
     PDK_REASON_OUTPUT_MISMATCH, /* a pattern */
     PDK_REASON_CHECK_TIMED_OUT,
-    PDK_REASON_TOO_FEW_TESTS,   /* fewer than min_tests */
-    PDK_REASON_TAMPERED,        /* it changed what is protected */
-    PDK_REASON_UNTESTED_CHANGE, /* test_first: sources and no tests */
-    PDK_REASON_NEW_DIAGNOSTICS, /* complaints that the base does not have */
+    PDK_REASON_TOO_FEW_TESTS,     /* fewer than min_tests */
+    PDK_REASON_TAMPERED,          /* it changed what is protected */
+    PDK_REASON_UNTESTED_CHANGE,   /* test_first: sources and no tests */
+    PDK_REASON_NEW_DIAGNOSTICS,   /* complaints that the base does not have */
+    PDK_REASON_NEEDS_REMEDIATION, /* a person says so */
     /* Of an abstain, from a check. */
     PDK_REASON_TIMEOUT_NOT_JUDGED, /* timed out, and on_timeout: abstain */
     PDK_REASON_MANUAL_CHECK,
@@ -60,8 +64,9 @@ enum pdk_reason {
     PDK_REASON_BASELINE_BROKEN,       /* baseline: pass, and the base failed */
     PDK_REASON_BASELINE_NOT_OBSERVED, /* what the base does could not be seen */
     /* Of an abstain, from running checks again. */
-    PDK_REASON_FLAKY,         /* mixed results on the same tree */
-    PDK_REASON_NOT_CONFIRMED, /* the checks could not be run again */
+    PDK_REASON_FLAKY,           /* mixed results on the same tree */
+    PDK_REASON_NOT_CONFIRMED,   /* the checks could not be run again */
+    PDK_REASON_NEEDS_ATTENTION, /* a person says so */
     /* Of an abstain, from the attempt. */
     PDK_REASON_NO_CHECKS,
     PDK_REASON_NOTHING_ATTEMPTED, /* unchanged tree */
@@ -123,5 +128,11 @@ int pdk_fold_candidate(const struct pdk_fold *fold, const char *task, int candid
 int pdk_fold_task(const struct pdk_fold *fold, const char *task,
         struct pdk_judgement *out, struct pdk_err *err);
 void pdk_fold_run(const struct pdk_fold *fold, struct pdk_judgement *out);
+/*
+ * All of it as a document: {schema_version, verdict, reason, detail, tasks: [{id, verdict, reason,
+ * detail, candidates: [{id, verdict, reason, detail}]}]}. The same events give the same bytes. Owned by
+ * the caller; pdk_json_ok() tells.
+ */
+struct pdk_json *pdk_fold_json(const struct pdk_fold *fold);
 
 #endif

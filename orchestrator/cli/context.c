@@ -194,3 +194,16 @@ int pdk_run_name_index(const struct pdk_run_name *name, struct pdk_err *err)
             err, PDK_EINVAL, 0, "'%s' names no candidate", text ? text : name->run);
     return pdk_hint(err, "candidates are named c1, c2, …: write %s/c1", name->run);
 }
+
+int pdk_verdict_status(enum pdk_verdict verdict)
+{
+    switch (verdict) {
+    case PDK_VERDICT_PASS:
+        return 0;
+    case PDK_VERDICT_FAIL:
+        return 1;
+    case PDK_VERDICT_ABSTAIN:
+        break;
+    }
+    return 3;
+}

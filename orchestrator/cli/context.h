@@ -13,6 +13,7 @@
 #include "store/store.h"
 #include "trees/repo.h"
 #include "trees/vault.h"
+#include "verify/verdict.h"
 
 struct pdk_cli {
     const char *dir;   /* -C, or "." */
@@ -44,6 +45,8 @@ int pdk_cli_open_vault(struct pdk_cli *cli, struct pdk_err *err); /* the store a
 int pdk_cli_fail(const struct pdk_cli *cli, const struct pdk_err *err);
 /* Prints and frees doc on stdout, one document; returns 0, or the status of a failure. */
 int pdk_cli_print(const struct pdk_cli *cli, struct pdk_json *doc);
+/* The exit status of a verdict: 0, 1, and 3 for an abstain. */
+int pdk_verdict_status(enum pdk_verdict verdict);
 /* {"schema_version": 1, "items": items}; takes items. */
 struct pdk_json *pdk_cli_listing(struct pdk_json *items);
 /* Talk on stderr, unless -q. */

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/context.h"
+#include "orchestrator/cli/replay.h"
 #include "process/env.h"
 #include "process/run.h"
 #include "sandbox/agent_path.h"
@@ -75,6 +76,18 @@ static void probe_agent(struct probe_list *list)
         add(list, "agent", path, NULL);
 }
 
+/* What the store says of its runs, held against their logs. */
+static void probe_verdicts(struct pdk_cli *cli, struct probe_list *list)
+{
+    PDK_AUTO_FREE char *text = NULL;
+    struct pdk_err err = PDK_ERR_INIT;
+    size_t runs = 0;
+    int rc = pdk_replay_check(cli->store, &runs, &err);
+
+    text = pdk_strf("%zu runs, as their logs say", runs);
+    add(list, "verdicts", text ? text : "", rc < 0 ? &err : NULL);
+}
+
 static void probe_repository(struct pdk_cli *cli, struct probe_list *list)
 {
     struct pdk_err err = PDK_ERR_INIT;
@@ -88,6 +101,8 @@ static void probe_repository(struct pdk_cli *cli, struct probe_list *list)
         add(list, "state", NULL, &err);
     else
         add(list, "state", cli->paths.dir, NULL);
+    if (err.code == 0)
+        probe_verdicts(cli, list);
 }
 
 /* dir: of the state, where they are tried; NULL: nowhere. */

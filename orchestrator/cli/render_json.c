@@ -65,6 +65,13 @@ static void take_run_ended(struct fold *f, const struct pdk_event *event)
     set_winner(f->doc, event->body);
 }
 
+static void take_rejudged(struct fold *f, const struct pdk_event *event)
+{
+    copy(f->doc, "verdict", event->body, "verdict");
+    copy(f->doc, "reason", event->body, "reason");
+    set_winner(f->doc, event->body);
+}
+
 static struct pdk_json *find_task(const struct pdk_json *tasks, const char *id)
 {
     for (size_t i = 0; i < pdk_json_len(tasks); i++) {
@@ -259,6 +266,9 @@ static void take_candidate_event(struct pdk_json *c, const struct pdk_event *eve
         copy(c, "score", event->body, "score");
         copy(c, "duration_ms", event->body, "duration_ms");
         break;
+    case PDK_EVENT_MANUAL_VERDICT:
+        (void)pdk_json_set(c, "manual", pdk_json_ref(event->body));
+        break;
     case PDK_EVENT_WARNING:
         (void)pdk_json_append(pdk_json_get(c, "warnings"),
                 pdk_json_ref(pdk_json_get(event->body, "text")));
@@ -296,6 +306,8 @@ static int take_event(const struct pdk_event *event, void *user)
         (void)pdk_json_set_str(f->doc, "state", "running");
     else if (event->type == PDK_EVENT_RUN_ENDED)
         take_run_ended(f, event);
+    else if (event->type == PDK_EVENT_RUN_REJUDGED)
+        take_rejudged(f, event);
     else if (event->type == PDK_EVENT_TASK_PLANNED)
         take_task_planned(f, event);
     else if (event->type == PDK_EVENT_PROMOTION_INTENT ||

@@ -126,15 +126,7 @@ static int exit_status(const struct pdk_engine_result *result)
 {
     if (result->signal != 0)
         return 128 + result->signal;
-    switch (result->judgement.verdict) {
-    case PDK_VERDICT_PASS:
-        return 0;
-    case PDK_VERDICT_FAIL:
-        return 1;
-    case PDK_VERDICT_ABSTAIN:
-        break;
-    }
-    return 3;
+    return pdk_verdict_status(result->judgement.verdict);
 }
 
 /* The document or the table of the run, after everything. */

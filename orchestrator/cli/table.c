@@ -134,6 +134,17 @@ static const struct pdk_option discard_options[] = {
     SWITCH("keep-branch", "leave its branch"),
 };
 
+static const struct pdk_option verdict_options[] = {
+    TEXT("replay", '\0', "FILE", "a log as `events` prints it; - for stdin"),
+};
+
+static const struct pdk_option word_options[] = {
+    TEXT("rationale", '\0', "TEXT", "why; has to be given"),
+    TEXT("waive", '\0', "CHECK",
+            "a failed check that is not to count; may be given several times"),
+    TEXT("by", '\0', "WHO", "who says so; the user of the repository unless given"),
+};
+
 static const struct pdk_option gc_options[] = {
     SWITCH("dry-run", "say what would be removed, remove nothing"),
 };
@@ -166,6 +177,8 @@ static const struct pdk_command_row table[] = {
     { NULL, "show", "RUN[/CAND]", "A run and its verdicts", NO_OPTIONS, 1, 1,
             pdk_command_show },
     { NULL, "undo", "[PROMOTION]", "Take a promotion back", NO_OPTIONS, 0, 1, NULL },
+    { NULL, "verdict", "[RUN]", "The verdicts of a run, folded from its log",
+            OPTIONS(verdict_options), 0, 1, pdk_command_verdict },
     { NULL, "verify", "RUN[/CAND]", "Check a stored tree again", NO_OPTIONS, 1, 1, NULL },
     { "fleet", "cancel", "RUN", "End a fleet that is running", NO_OPTIONS, 1, 1,
             pdk_command_cancel },
@@ -187,6 +200,9 @@ static const struct pdk_command_row table[] = {
             pdk_command_plan },
     { "mission", "validate", "FILE...", "Check mission files", OPTIONS(plan_options), 1,
             MANY, pdk_command_validate },
+    { "mission", "verdict", "RUN/CAND pass|needs-attention|needs-remediation",
+            "A person's word on a candidate", OPTIONS(word_options), 2, 2,
+            pdk_command_mission_verdict },
     { "provider", "check", "-- ARGV...", "The protocol's conformance kit", NO_OPTIONS, 0,
             0, NULL },
     { "sandbox", "create", "NAME", "Make a sandbox with its own branch",
