@@ -16,6 +16,7 @@ int pdk_command_validate(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_plan(
         struct pdk_cli *cli, const struct pdk_args *args); /* mission and fleet show */
 int pdk_command_schema(struct pdk_cli *cli, const struct pdk_args *args);
+int pdk_command_report(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_verdict(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_mission_verdict(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_verify(struct pdk_cli *cli, const struct pdk_args *args);

@@ -9,6 +9,7 @@
 #include "orchestrator/cli/context.h"
 #include "orchestrator/cli/follow.h"
 #include "orchestrator/cli/render.h"
+#include "orchestrator/cli/statistics.h"
 
 static struct pdk_json *run_item(const struct pdk_run_row *row)
 {
@@ -82,6 +83,7 @@ int pdk_command_show(struct pdk_cli *cli, const struct pdk_args *args)
     PDK_AUTO_RUN_NAME struct pdk_run_name name = { NULL, NULL, NULL };
     PDK_AUTO_RUN_ROW struct pdk_run_row row = { 0 };
     PDK_AUTO_JSON struct pdk_json *doc = NULL;
+    PDK_AUTO_BUF struct pdk_buf numbers = PDK_BUF_INIT;
     struct pdk_err err = PDK_ERR_INIT;
 
     if (pdk_run_name_parse(args->words[0], &name, &err) < 0 ||
@@ -93,7 +95,11 @@ int pdk_command_show(struct pdk_cli *cli, const struct pdk_args *args)
         return show_candidate(cli, doc, &name);
     if (cli->json)
         return pdk_cli_print(cli, pdk_take_ptr(&doc));
-    return pdk_render_text(doc, &err) < 0 ? pdk_cli_fail(cli, &err) : 0;
+    if (pdk_render_text(doc, &err) < 0)
+        return pdk_cli_fail(cli, &err);
+    pdk_statistics_text(pdk_json_get(doc, "statistics"), &numbers);
+    (void)fputs(pdk_buf_str(&numbers), stdout); /* reported at the end */
+    return 0;
 }
 
 int pdk_event_print(const struct pdk_event *event, void *user)

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "orchestrator/cli/render.h"
+#include "orchestrator/cli/statistics.h"
 #include "store/store.h"
 
 struct fold {
@@ -348,6 +349,7 @@ int pdk_render_run(struct pdk_store *store, const char *run, struct pdk_json **o
         take_only_task(doc, pdk_json_at(tasks, 0));
     if (!pdk_json_get(doc, "promotion"))
         (void)pdk_json_set(doc, "promotion", pdk_json_null());
+    (void)pdk_json_set(doc, "statistics", pdk_statistics(doc));
     if (pdk_json_ok(doc, err) < 0)
         return err->code;
     *out = pdk_take_ptr(&doc);

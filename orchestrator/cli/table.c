@@ -134,6 +134,11 @@ static const struct pdk_option discard_options[] = {
     SWITCH("keep-branch", "leave its branch"),
 };
 
+static const struct pdk_option report_options[] = {
+    TEXT("format", '\0', "FORMAT", "md (default), json, junit or html"),
+    TEXT("output", 'o', "FILE", "where it goes; stdout unless given"),
+};
+
 static const struct pdk_option verdict_options[] = {
     TEXT("replay", '\0', "FILE", "a log as `events` prints it; - for stdin"),
 };
@@ -167,7 +172,8 @@ static const struct pdk_command_row table[] = {
             OPTIONS(follow_options), 1, 2, pdk_command_logs },
     { NULL, "promote", "RUN[/CAND]", "Land a winner in your working tree",
             OPTIONS(promote_options), 1, 1, pdk_command_promote },
-    { NULL, "report", "RUN", "A report to hand on", NO_OPTIONS, 1, 1, NULL },
+    { NULL, "report", "RUN", "A report to hand on", OPTIONS(report_options), 1, 1,
+            pdk_command_report },
     { NULL, "run", "FILE", "Run a mission or a fleet, by its kind", OPTIONS(run_options),
             1, 1, pdk_command_run },
     { NULL, "runs", "", "The runs of this repository", NO_OPTIONS, 0, 0,
