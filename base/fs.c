@@ -116,10 +116,9 @@ int pdk_fs_write(const char *path, const void *data, size_t len, mode_t mode,
     return flags & PDK_FS_SYNC ? sync_parent(path, err) : 0;
 }
 
-int pdk_fs_mkdirs(const char *path, mode_t mode, struct pdk_err *err)
+static int make_parents(const char *path, mode_t mode, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *copy = strdup(path);
-    struct stat st;
 
     if (!copy)
         return pdk_fail_nomem(err);
@@ -131,7 +130,23 @@ int pdk_fs_mkdirs(const char *path, mode_t mode, struct pdk_err *err)
             return pdk_fail(err, PDK_EIO, errno, "cannot make '%s'", copy);
         *at = '/';
     }
-    if (mkdir(path, mode) < 0 && errno != EEXIST)
+    return 0;
+}
+
+int pdk_fs_mkdirs(const char *path, mode_t mode, struct pdk_err *err)
+{
+    struct stat st;
+    int rc = mkdir(path, mode);
+
+    if (rc < 0 && errno == ENOENT) {
+        rc = make_parents(path, mode, err);
+        if (rc < 0)
+            return rc;
+        rc = mkdir(path, mode);
+    }
+    if (rc == 0)
+        return 0;
+    if (errno != EEXIST)
         return pdk_fail(err, PDK_EIO, errno, "cannot make '%s'", path);
     if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
         return pdk_fail(err, PDK_ECONFLICT, 0, "'%s' exists and is no directory", path);

@@ -511,6 +511,21 @@ static int collect_updates(struct taking *t, struct pdk_err *err)
     return 0;
 }
 
+/* Was everything found as the index has it? Then there is nothing to write. */
+static bool same_index(const struct pdk_index *a, const struct pdk_index *b)
+{
+    bool same = a->len == b->len && pdk_oid_equal(&a->tree, &b->tree);
+
+    for (size_t i = 0; same && i < a->len; i++) {
+        const struct pdk_index_entry *x = &a->entries[i], *y = &b->entries[i];
+
+        same = x->mode == y->mode && x->upper == y->upper &&
+                pdk_oid_equal(&x->oid, &y->oid) && pdk_streq(x->path, y->path) &&
+                memcmp(&x->stat, &y->stat, sizeof(x->stat)) == 0;
+    }
+    return same;
+}
+
 static int settle(struct taking *t, struct pdk_err *err)
 {
     if (collect_updates(t, err) < 0 ||
@@ -523,6 +538,8 @@ static int settle(struct taking *t, struct pdk_err *err)
             return err->code;
     }
     t->after.tree = t->out->tree;
+    if (same_index(&t->before, &t->after))
+        return 0;
     return pdk_index_write(t->spec->index, &t->after, err);
 }
 

@@ -86,10 +86,6 @@
     CALL(int, git_patch_line_stats, (size_t *total_context, size_t *total_additions,                        \
             size_t *total_deletions, const git_patch *patch), (total_context, total_additions,              \
             total_deletions, patch))                                                                        \
-    CALL(int, git_reference_create, (git_reference **out, git_repository *repo, const char *name,           \
-            const git_oid *id, int force, const char *log_message), (out, repo, name, id, force,            \
-            log_message))                                                                                   \
-    VOID(git_reference_free, (git_reference *ref), (ref))                                                   \
     CALL(int, git_reference_remove, (git_repository *repo, const char *name), (repo, name))                 \
     VOID(git_repository_free, (git_repository *repo), (repo))                                               \
     CALL(int, git_repository_init_ext, (git_repository **out, const char *repo_path,                        \
@@ -193,6 +189,8 @@ static void start_once(void)
     (void)lib.git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
     (void)lib.git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION, 0);
     (void)lib.git_libgit2_opts(GIT_OPT_ENABLE_STRICT_OBJECT_CREATION, 0);
+    /* Trees that were looked at once are not worth much memory. */
+    (void)lib.git_libgit2_opts(GIT_OPT_SET_CACHE_MAX_SIZE, (ssize_t)4 << 20);
     /* No configuration but the vault's own. */
     (void)lib.git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, GIT_CONFIG_LEVEL_SYSTEM, "");
     (void)lib.git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, GIT_CONFIG_LEVEL_GLOBAL, "");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -49,13 +50,45 @@ void pdk_shared_fini(struct pdk_shared *shared)
 struct look {
     const struct pdk_repo *repo;
     bool wide;
+    const struct pdk_shared *before; /* NULL: none */
     struct pdk_shared found;
     size_t cap;
 };
 
-/* Takes value; NULL is out of memory. */
+static int path_to_item(const void *path, const void *item)
+{
+    return strcmp(path, ((const struct pdk_shared_item *)item)->path);
+}
+
+static int64_t ns_of(const struct timespec *ts)
+{
+    return ts->tv_sec * INT64_C(1000000000) + ts->tv_nsec;
+}
+
+/*
+ * What an earlier look read of a regular file that has not been touched since; owned by the caller. A
+ * file that changed within a second before that look may have changed after it with the same stamp.
+ */
+static char *known_value(const struct look *l, enum pdk_shared_kind kind,
+        const char *path, const struct stat *st)
+{
+    const int64_t second = INT64_C(1000000000);
+    const struct pdk_shared_item *item = NULL;
+
+    if (l->before && l->before->len > 0)
+        item = bsearch(
+                path, l->before->items, l->before->len, sizeof(*item), path_to_item);
+    if (!item || item->kind != kind || item->changed_ns == 0 ||
+            item->inode != st->st_ino || item->size != st->st_size ||
+            item->changed_ns != ns_of(&st->st_ctim) ||
+            item->changed_ns + second > l->before->taken_ns)
+        return NULL;
+    return strdup(item->value);
+}
+
+/* Takes value; NULL is out of memory. st: of the regular file that it was read from, or NULL. */
 static int add(struct look *l, enum pdk_shared_kind kind, const char *path, char *value,
-        struct pdk_err *err)
+        const struct stat *st, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *owned = value;
     PDK_AUTO_FREE char *copy = strdup(path);
@@ -72,8 +105,14 @@ static int add(struct look *l, enum pdk_shared_kind kind, const char *path, char
     }
     if (!copy || !owned)
         return pdk_fail_nomem(err);
-    l->found.items[l->found.len++] =
-            (struct pdk_shared_item){ kind, pdk_take_ptr(&copy), pdk_take_ptr(&owned) };
+    l->found.items[l->found.len++] = (struct pdk_shared_item){
+        .kind = kind,
+        .path = pdk_take_ptr(&copy),
+        .value = pdk_take_ptr(&owned),
+        .inode = st ? st->st_ino : 0,
+        .size = st ? st->st_size : 0,
+        .changed_ns = st ? ns_of(&st->st_ctim) : 0,
+    };
     return 0;
 }
 
@@ -128,6 +167,7 @@ static int look_at_file(struct look *l, enum pdk_shared_kind kind, const char *d
     PDK_AUTO_BUF struct pdk_buf data = PDK_BUF_INIT;
     struct pdk_err ignored = PDK_ERR_INIT;
     char target[4096];
+    char *known;
     struct stat st;
     ssize_t n;
 
@@ -135,6 +175,9 @@ static int look_at_file(struct look *l, enum pdk_shared_kind kind, const char *d
         return pdk_fail_nomem(err);
     if (lstat(file, &st) < 0)
         return 0;
+    known = S_ISREG(st.st_mode) ? known_value(l, kind, path, &st) : NULL;
+    if (known)
+        return add(l, kind, path, known, &st, err);
     if (S_ISLNK(st.st_mode)) {
         n = readlink(file, target, sizeof(target));
         pdk_buf_add(&data, target, n > 0 ? (size_t)n : 0);
@@ -144,7 +187,8 @@ static int look_at_file(struct look *l, enum pdk_shared_kind kind, const char *d
     }
     if (pdk_buf_ok(&data, err) < 0)
         return err->code;
-    return add(l, kind, path, digest(st.st_mode, pdk_buf_str(&data), data.len), err);
+    return add(l, kind, path, digest(st.st_mode, pdk_buf_str(&data), data.len),
+            S_ISREG(st.st_mode) ? &st : NULL, err);
 }
 
 static int look_below(struct look *l, enum pdk_shared_kind kind, const char *path,
@@ -250,15 +294,24 @@ static int look_at_ref(struct look *l, const char *name, struct pdk_err *err)
     PDK_AUTO_FREE char *file = pdk_path_join(l->repo->common_dir, name);
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
     struct pdk_err ignored = PDK_ERR_INIT;
+    bool plain;
+    char *known;
+    struct stat st;
 
     if (!file)
         return pdk_fail_nomem(err);
-    if (pdk_ends_with(name, ".lock") || !is_watched(l, name) ||
-            pdk_fs_read(file, 4096, &text, &ignored) < 0)
+    if (pdk_ends_with(name, ".lock") || !is_watched(l, name))
+        return 0;
+    plain = lstat(file, &st) == 0 && S_ISREG(st.st_mode);
+    known = plain ? known_value(l, PDK_SHARED_REF, name, &st) : NULL;
+    if (known)
+        return add(l, PDK_SHARED_REF, name, known, &st, err);
+    if (pdk_fs_read(file, 4096, &text, &ignored) < 0)
         return 0;
     if (pdk_ends_with(pdk_buf_str(&text), "\n"))
         text.data[text.len - 1] = '\0';
-    return add(l, PDK_SHARED_REF, name, strdup(pdk_buf_str(&text)), err);
+    return add(
+            l, PDK_SHARED_REF, name, strdup(pdk_buf_str(&text)), plain ? &st : NULL, err);
 }
 
 static int look_at_loose(struct look *l, const char *path, int depth, struct pdk_err *err)
@@ -308,7 +361,7 @@ static int look_at_refs(struct look *l, struct pdk_err *err)
         *end = '\0';
         if (is_packed(at) && is_watched(l, at + HEX + 1) &&
                 !has(l, first, loose, at + HEX + 1))
-            rc = add(l, PDK_SHARED_REF, at + HEX + 1, strndup(at, HEX), err);
+            rc = add(l, PDK_SHARED_REF, at + HEX + 1, strndup(at, HEX), NULL, err);
         at = end + more;
     }
     return rc;
@@ -330,7 +383,7 @@ static int look_at_head(struct look *l, struct pdk_err *err)
         return 0;
     if (pdk_ends_with(pdk_buf_str(&text), "\n"))
         text.data[text.len - 1] = '\0';
-    return add(l, PDK_SHARED_HEAD, "HEAD", strdup(pdk_buf_str(&text)), err);
+    return add(l, PDK_SHARED_HEAD, "HEAD", strdup(pdk_buf_str(&text)), NULL, err);
 }
 
 static int by_path(const void *a, const void *b)
@@ -340,11 +393,16 @@ static int by_path(const void *a, const void *b)
     return strcmp(left->path, right->path);
 }
 
-int pdk_shared_look(const struct pdk_repo *repo, bool wide, struct pdk_shared *out,
-        struct pdk_err *err)
+int pdk_shared_look(const struct pdk_repo *repo, bool wide,
+        const struct pdk_shared *before, struct pdk_shared *out, struct pdk_err *err)
 {
-    struct look l = { .repo = repo, .wide = wide };
-    int rc = look_at_files(&l, err);
+    struct look l = { .repo = repo, .wide = wide, .before = before };
+    struct timespec now;
+    int rc;
+
+    (void)clock_gettime(CLOCK_REALTIME_COARSE, &now); /* the clock that stamps files */
+    l.found.taken_ns = ns_of(&now);
+    rc = look_at_files(&l, err);
 
     if (rc == 0)
         rc = look_at_refs(&l, err);

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct pdk_err;
 struct pdk_repo;
@@ -29,12 +30,16 @@ struct pdk_shared_item {
     enum pdk_shared_kind kind;
     char *path; /* below the common directory; a reference by its whole name */
     char *value; /* an object id or "ref: …" of a reference and HEAD; else a digest with the mode */
+    /* As it was when value was read, so that a later look need not read it again; 0: unknown. */
+    uint64_t inode;
+    int64_t size, changed_ns;
 };
 
 struct pdk_shared {
     struct pdk_shared_item *items; /* sorted by path bytes */
     size_t len;
-    size_t logged; /* bytes in HEAD's log */
+    size_t logged;    /* bytes in HEAD's log */
+    int64_t taken_ns; /* when the look began */
 };
 
 void pdk_shared_fini(struct pdk_shared *shared);
@@ -43,10 +48,11 @@ void pdk_shared_fini(struct pdk_shared *shared);
 /*
  * wide: all of it, as for sandboxes that share the repository. Else only what nobody changes in passing
  * while they work there: no remote-tracking references and tags, no branch.* configuration.
+ * before: an earlier look of the same kind, or NULL; files that were not touched since are not read again.
  * Blocks.
  */
-int pdk_shared_look(const struct pdk_repo *repo, bool wide, struct pdk_shared *out,
-        struct pdk_err *err);
+int pdk_shared_look(const struct pdk_repo *repo, bool wide,
+        const struct pdk_shared *before, struct pdk_shared *out, struct pdk_err *err);
 
 struct pdk_shared_change {
     enum pdk_shared_kind kind;

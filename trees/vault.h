@@ -26,7 +26,8 @@ const char *pdk_vault_path(const struct pdk_vault *vault);
 
 /*
  * Keeps tree under refs/paddock/<name>, together with base and what differs between the two on
- * both sides (trees on the way, blobs), all in the vault's own object directory, durably.
+ * both sides (trees on the way, blobs), all in the vault's own object directory, durably. What is kept
+ * under that name already costs a look.
  */
 int pdk_vault_keep(struct pdk_vault *vault, const char *name, const struct pdk_oid *base,
         const struct pdk_oid *tree, struct pdk_err *err);

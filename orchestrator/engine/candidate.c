@@ -337,32 +337,40 @@ static int cast_vote(struct candidate *c, struct pdk_vault *vault,
     return pdk_votes_digest(pdk_buf_str(&patch), patch.len, c->vote, err);
 }
 
-/* On a worker: the mission's own changes, put on the tree it started from, kept in the vault. */
-static int candidate_run_settle(void *user, struct pdk_err *err)
+/* The mission's own changes, put on the tree it started from, kept in the vault. */
+static int settle(struct candidate *c, struct pdk_vault *vault, struct pdk_err *err)
 {
-    struct candidate *c = user;
-    const struct pdk_engine_spec *spec = c->run->spec;
-    PDK_AUTO_FREE char *name =
-            pdk_strf("runs/%s/%s/c%d", spec->run, c->task->id, c->plan->index);
-    PDK_AUTO_VAULT struct pdk_vault *vault = NULL;
+    const struct pdk_oid *start = &c->run->start;
+    PDK_AUTO_FREE char *name = NULL;
     struct pdk_oid tree = c->capture.tree;
 
+    if (!pdk_oid_equal(&c->baseline, start) &&
+            pdk_diff_transplant(
+                    vault, &c->baseline, &c->capture.tree, start, &tree, err) < 0)
+        return err->code;
+    if (pdk_diff_trees(vault, start, &tree, PDK_DIFF_LINES, &c->diff, err) < 0)
+        return err->code;
+    name = pdk_strf("runs/%s/%s", c->run->spec->run, tree.hex);
     if (!name)
         return pdk_fail_nomem(err);
-    if (pdk_vault_open(spec->state->vault, spec->repo->objects, &vault, err) < 0)
-        return err->code;
-    if (!pdk_oid_equal(&c->baseline, &c->run->start) &&
-            pdk_diff_transplant(vault, &c->baseline, &c->capture.tree, &c->run->start,
-                    &tree, err) < 0)
-        return err->code;
-    if (pdk_diff_trees(vault, &c->run->start, &tree, PDK_DIFF_LINES, &c->diff, err) < 0)
-        return err->code;
-    if (pdk_vault_keep(vault, name, &c->run->start, &tree, err) < 0 ||
+    if (pdk_vault_keep(vault, name, start, &tree, err) < 0 ||
             survey_changes(c, vault, &tree, err) < 0 ||
             cast_vote(c, vault, &tree, err) < 0)
         return err->code;
     c->tree = tree;
     return 0;
+}
+
+static int candidate_run_settle(void *user, struct pdk_err *err)
+{
+    struct candidate *c = user;
+    struct pdk_vault *vault = NULL;
+    int rc = pdk_vaults_take(c->run->vaults, &vault, err);
+
+    if (rc == 0)
+        rc = settle(c, vault, err);
+    pdk_vaults_give(c->run->vaults, vault);
+    return rc;
 }
 
 /* Paths as the log can hold them. */

@@ -87,7 +87,7 @@ int pdk_session_for(struct candidate *c, const char *suffix, const struct pdk_oi
         .loop = c->run->loop,
         .be = c->run->tasks[c->task_place].backend,
         .repo = spec->repo,
-        .vault_path = spec->state->vault,
+        .vaults = c->run->vaults,
         .registry_lock = spec->state->registry_lock,
         .agent = spec->agent,
         .spool = c->logs,

@@ -120,7 +120,8 @@ static int fix_base(struct run *run, struct pdk_err *err)
     if (pdk_repo_resolve(spec->repo, spec->plan->base, &run->base, err) < 0)
         return err->code;
     run->start = run->base.tree;
-    if (pdk_vault_open(spec->state->vault, spec->repo->objects, &run->vault, err) < 0)
+    if (pdk_vaults_new(spec->state->vault, spec->repo->objects, &run->vaults, err) < 0 ||
+            pdk_vault_open(spec->state->vault, spec->repo->objects, &run->vault, err) < 0)
         return err->code;
     if (spec->plan->seed == PDK_SEED_HEAD)
         return 0;
@@ -509,6 +510,7 @@ static void run_fini(struct run *run)
     pdk_sched_free(run->sched);
     pdk_fold_free(run->fold);
     pdk_vault_close(run->vault);
+    pdk_vaults_free(run->vaults);
 }
 
 static int prepare(struct run *run, struct pdk_err *err)

@@ -20,6 +20,7 @@
 #include "trees/diff.h"
 #include "trees/template.h"
 #include "trees/vault.h"
+#include "trees/vaults.h"
 #include "verify/evidence.h"
 #include "verify/measure.h"
 #include "verify/survey.h"
@@ -123,7 +124,8 @@ struct run {
     struct pdk_sched *sched;
     struct pdk_fold *fold;
     struct journal journal;
-    struct pdk_vault *vault; /* of the loop thread */
+    struct pdk_vault *vault;   /* of the loop thread */
+    struct pdk_vaults *vaults; /* for worker threads */
     struct pdk_base base;
     struct pdk_oid start; /* the tree that candidates start from: base's or the seed */
     struct pdk_template *template; /* of start, held open for the run; NULL: none */

@@ -104,7 +104,8 @@ static int look_at_shared(struct look *look, struct pdk_err *err)
     PDK_AUTO_SHARED struct pdk_shared now = { 0 };
     struct pdk_shared before;
 
-    if (pdk_shared_look(look->c->run->spec->repo, leaks->wide, &now, err) < 0 ||
+    if (pdk_shared_look(look->c->run->spec->repo, leaks->wide, &leaks->last, &now, err) <
+                    0 ||
             compare(look, leaks->wide ? &leaks->first : &leaks->last, &now, true, err) <
                     0 ||
             compare(look, &leaks->last, &now, false, err) < 0)
@@ -157,15 +158,17 @@ static int look_at_files(struct look *look, struct pdk_err *err)
 {
     const struct pdk_engine_spec *spec = look->c->run->spec;
     const struct pdk_diff *diff = &look->c->diff;
-    PDK_AUTO_VAULT struct pdk_vault *vault = NULL;
+    struct pdk_vaults *vaults = look->c->run->vaults;
+    struct pdk_vault *vault = NULL;
     PDK_AUTO_FD int root = open(spec->repo->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (root < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", spec->repo->root);
-    if (pdk_vault_open(spec->state->vault, spec->repo->objects, &vault, err) < 0)
+    if (pdk_vaults_take(vaults, &vault, err) < 0)
         return err->code;
     for (size_t i = 0; i < diff->len; i++)
         look_at_file(look, root, vault, &diff->changes[i]);
+    pdk_vaults_give(vaults, vault);
     return 0;
 }
 
@@ -305,9 +308,9 @@ int pdk_leaks_open(struct run *run, struct pdk_err *err)
     /* The clock that stamps files, so that the two can be compared. */
     (void)clock_gettime(CLOCK_REALTIME_COARSE, &leaks->since);
     run->leaks = leaks;
-    if (pdk_shared_look(run->spec->repo, leaks->wide, &leaks->first, err) < 0)
+    if (pdk_shared_look(run->spec->repo, leaks->wide, NULL, &leaks->first, err) < 0)
         return err->code;
-    return pdk_shared_look(run->spec->repo, leaks->wide, &leaks->last, err);
+    return pdk_shared_look(run->spec->repo, leaks->wide, NULL, &leaks->last, err);
 }
 
 void pdk_leaks_close(struct run *run)

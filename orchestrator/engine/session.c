@@ -7,12 +7,11 @@
 #include "base/json.h"
 #include "orchestrator/engine/work.h"
 #include "process/env.h"
-#include "trees/vault.h"
+#include "trees/vaults.h"
 
 struct pdk_session {
     struct pdk_session_spec spec;
     char *id, *dir;
-    struct pdk_vault *vault; /* opened on the first worker thread that needs it */
     struct pdk_sandbox *sandbox;
     struct pdk_strv warnings;
     struct pdk_client *client; /* NULL when there is none (any more) */
@@ -65,13 +64,6 @@ int pdk_session_new(const struct pdk_session_spec *spec, struct pdk_session **ou
 
 /* ---- making the sandbox and starting its agent */
 
-static int need_vault(struct pdk_session *s, struct pdk_err *err)
-{
-    if (s->vault)
-        return 0;
-    return pdk_vault_open(s->spec.vault_path, s->spec.repo->objects, &s->vault, err);
-}
-
 static int session_run_materialize(void *user, struct pdk_err *err)
 {
     struct pdk_session *s = user;
@@ -88,10 +80,12 @@ static int session_run_materialize(void *user, struct pdk_err *err)
         .submodules = s->spec.submodules,
     };
 
-    if (need_vault(s, err) < 0)
-        return err->code;
-    spec.vault = s->vault;
-    return pdk_sandbox_materialize(s->spec.be, &spec, &s->sandbox, &s->warnings, err);
+    int rc = pdk_vaults_take(s->spec.vaults, &spec.vault, err);
+
+    if (rc == 0)
+        rc = pdk_sandbox_materialize(s->spec.be, &spec, &s->sandbox, &s->warnings, err);
+    pdk_vaults_give(s->spec.vaults, spec.vault);
+    return rc;
 }
 
 static void session_on_ready(
@@ -251,7 +245,13 @@ static int session_run_capture(void *user, struct pdk_err *err)
 {
     struct pdk_session *s = user;
 
-    return pdk_sandbox_capture(s->sandbox, s->vault, s->capture_out, err);
+    struct pdk_vault *vault = NULL;
+    int rc = pdk_vaults_take(s->spec.vaults, &vault, err);
+
+    if (rc == 0)
+        rc = pdk_sandbox_capture(s->sandbox, vault, s->capture_out, err);
+    pdk_vaults_give(s->spec.vaults, vault);
+    return rc;
 }
 
 static void session_on_captured(const struct pdk_err *why, void *user)
@@ -297,7 +297,6 @@ static void session_on_torn_down(const struct pdk_err *why, void *user)
 
     finish(s, why);
     pdk_sandbox_close(s->sandbox);
-    pdk_vault_close(s->vault);
     pdk_strv_fini(&s->warnings);
     free(s->containment);
     free(s->id);

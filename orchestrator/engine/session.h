@@ -17,6 +17,7 @@
 #include "backends/backend.h"
 #include "sandbox/client.h"
 
+struct pdk_vaults;
 struct uv_loop_s;
 struct pdk_session; /* opaque, heap; frees itself after the callback of close */
 
@@ -25,7 +26,7 @@ struct pdk_session_spec {
     struct uv_loop_s *loop;
     const struct pdk_backend *be;
     const struct pdk_repo *repo;
-    const char *vault_path;
+    struct pdk_vaults *vaults;
     const char *registry_lock;
     const char *agent; /* path of the agent program */
     const char *spool; /* directory of the command's output files; exists */
