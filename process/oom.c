@@ -10,7 +10,7 @@
 enum { FILE_MAX = 64 << 10 };
 
 /* The number behind "oom_kill " in a file; -1 where there is no such file or line. */
-static int64_t read_counter(const char *path)
+int64_t pdk_oom_counter(const char *path)
 {
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
     const char *line;
@@ -31,9 +31,9 @@ static int64_t read_either(
 {
     PDK_AUTO_FREE char *full = pdk_strf("%s%s%s/%s", root, mount, cgroup, file);
     PDK_AUTO_FREE char *top = pdk_strf("%s%s/%s", root, mount, file);
-    int64_t kills = read_counter(full);
+    int64_t kills = pdk_oom_counter(full);
 
-    return kills >= 0 ? kills : read_counter(top);
+    return kills >= 0 ? kills : pdk_oom_counter(top);
 }
 
 /* One line, "ID:CONTROLLERS:PATH"; version 2 has no controllers there. */

@@ -10,5 +10,7 @@
  * before /proc and /sys; "" but in tests.
  */
 int64_t pdk_oom_kills(const char *root);
+/* The number of one such file; -1 where it cannot be read. path NULL: -1. */
+int64_t pdk_oom_counter(const char *path);
 
 #endif

@@ -149,6 +149,9 @@ static void limit_self(const struct plan *p)
         if (syscall(SYS_prlimit64, 0, p->spec->limits[i].resource, &limit, NULL) < 0)
             give_up(p, PDK_SPAWN_SETUP);
     }
+    if (p->spec->cpus &&
+            syscall(SYS_sched_setaffinity, 0, p->spec->cpus_size, p->spec->cpus) < 0)
+        give_up(p, PDK_SPAWN_SETUP);
 }
 
 /* A capability that cannot be in the bounding set is not gained by executing a file as root either. */

@@ -51,6 +51,9 @@ struct pdk_spawn_spec {
     const int *
             cgroup_fds; /* cgroup.procs files, opened for writing, that the child enters */
     size_t cgroup_fds_len;
+    const void
+            *cpus; /* a cpu_set_t of cpus_size bytes that the child keeps to; NULL: any */
+    size_t cpus_size;
 };
 
 /* What could not be done, for PDK_EIO/PDK_ENOTFOUND of pdk_spawn(): told apart by the child. */

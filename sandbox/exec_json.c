@@ -55,6 +55,20 @@ static int put_policy(
     return pdk_json_set(v, "confine", confine);
 }
 
+static void put_limits(struct pdk_json *v, const struct pdk_exec_request *r)
+{
+    struct pdk_json *limits;
+
+    if (r->limits.memory == 0 && r->limits.pids == 0 && r->limits.cpus <= 0)
+        return;
+    limits = pdk_json_object();
+    (void)pdk_json_set_int(limits, "memory", r->limits.memory);
+    (void)pdk_json_set_int(limits, "pids", r->limits.pids);
+    (void)pdk_json_set(limits, "cpus", pdk_json_real(r->limits.cpus));
+    (void)pdk_json_set_bool(limits, "require_full", r->limits_in_full);
+    (void)pdk_json_set(v, "limits", limits);
+}
+
 int pdk_exec_request_to_json(
         const struct pdk_exec_request *r, struct pdk_json **out, struct pdk_err *err)
 {
@@ -78,6 +92,7 @@ int pdk_exec_request_to_json(
         (void)pdk_json_set_bytes(v, "log", r->log, strlen(r->log));
     (void)pdk_json_set_int(v, "output_cap", r->output_cap);
     (void)pdk_json_set_str(v, "nonce", r->nonce ? r->nonce : "");
+    put_limits(v, r);
     if (put_policy(v, &r->policy, err) < 0 || pdk_json_ok(v, err) < 0)
         return err ? err->code : PDK_ENOMEM;
     *out = pdk_take_ptr(&v);
@@ -178,6 +193,23 @@ static int take_policy(
     return confine ? pdk_policy_from_json(confine, out, err) : 0;
 }
 
+static int take_limits(
+        const struct pdk_json *v, struct pdk_exec_request *r, struct pdk_err *err)
+{
+    const struct pdk_json *limits = pdk_json_get(v, "limits");
+    double cpus = pdk_json_get_real(limits, "cpus", 0);
+
+    if (!limits)
+        return 0;
+    if (pdk_json_type(limits) != PDK_JSON_OBJECT || !(cpus >= 0 && cpus <= 1e6))
+        return pdk_fail(err, PDK_EINVAL, 0, "'limits' is out of form");
+    r->limits.cpus = cpus;
+    r->limits_in_full = pdk_json_get_bool(limits, "require_full", false);
+    if (take_amount(limits, "memory", &r->limits.memory, err) < 0)
+        return err ? err->code : PDK_EINVAL;
+    return take_amount(limits, "pids", &r->limits.pids, err);
+}
+
 static int fill_request(
         const struct pdk_json *v, struct pdk_exec_request *r, struct pdk_err *err)
 {
@@ -188,7 +220,7 @@ static int fill_request(
             take_amount(v, "timeout_ms", &r->timeout_ms, err) < 0 ||
             take_amount(v, "output_cap", &r->output_cap, err) < 0 ||
             pdk_graces_from_json(v, &r->graces, err) < 0 ||
-            take_policy(v, &r->policy, err) < 0)
+            take_policy(v, &r->policy, err) < 0 || take_limits(v, r, err) < 0)
         return err ? err->code : PDK_EINVAL;
     if (r->argv.len == 0)
         return pdk_fail(err, PDK_EINVAL, 0, "'argv' is empty");
@@ -212,6 +244,16 @@ int pdk_exec_request_from_json(
 
 static const char *const start_names[] = { "started", "no_command", "no_cwd", "no_spawn",
     "no_confinement" };
+
+static struct pdk_json *held_to_json(const struct pdk_held *held)
+{
+    struct pdk_json *v = pdk_json_object();
+
+    (void)pdk_json_set_str(v, "memory", pdk_hold_name(held->memory));
+    (void)pdk_json_set_str(v, "pids", pdk_hold_name(held->pids));
+    (void)pdk_json_set_str(v, "cpus", pdk_hold_name(held->cpus));
+    return v;
+}
 
 static struct pdk_json *confined_to_json(const struct pdk_confined *c)
 {
@@ -252,6 +294,8 @@ int pdk_exec_result_to_json(
     (void)pdk_json_set_bool(v, "spool_failed", r->spool_failed);
     if (r->confined.mode != PDK_CONFINE_NONE)
         (void)pdk_json_set(v, "confined", confined_to_json(&r->confined));
+    if (r->held.memory || r->held.pids || r->held.cpus)
+        (void)pdk_json_set(v, "held", held_to_json(&r->held));
     if (r->why[0])
         (void)pdk_json_set_bytes(v, "why", r->why, strlen(r->why));
     if (pdk_json_ok(v, err) < 0)
@@ -380,6 +424,29 @@ static int take_confined(
     return take_bool(member, "denied", &out->denied, err);
 }
 
+static int take_hold(const struct pdk_json *v, const char *key, enum pdk_hold *out,
+        struct pdk_err *err)
+{
+    int found = pdk_hold_find(pdk_json_get_str(v, key, ""));
+
+    if (found < 0)
+        return pdk_fail(err, PDK_EPROTO, 0, "'held' is out of form");
+    *out = (enum pdk_hold)found;
+    return 0;
+}
+
+static int take_held(const struct pdk_json *v, struct pdk_held *out, struct pdk_err *err)
+{
+    const struct pdk_json *held = pdk_json_get(v, "held");
+
+    if (!held)
+        return 0;
+    if (take_hold(held, "memory", &out->memory, err) < 0 ||
+            take_hold(held, "pids", &out->pids, err) < 0)
+        return err ? err->code : PDK_EPROTO;
+    return take_hold(held, "cpus", &out->cpus, err);
+}
+
 static int take_why(const struct pdk_json *v, char *out, size_t size, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *text = NULL;
@@ -403,7 +470,7 @@ int pdk_exec_result_from_json(
     memcpy(r.nonce, nonce, len + 1);
     if (take_start(v, &r.start, err) < 0 || take_exit(v, &r, err) < 0 ||
             take_flags(v, &r, err) < 0 || take_numbers(v, &r, err) < 0 ||
-            take_confined(v, &r.confined, err) < 0 ||
+            take_confined(v, &r.confined, err) < 0 || take_held(v, &r.held, err) < 0 ||
             take_why(v, r.why, sizeof(r.why), err) < 0)
         return err ? err->code : PDK_EPROTO;
     *out = r;

@@ -12,6 +12,7 @@
 
 #include "base/str.h"
 #include "process/ladder.h"
+#include "process/limits.h"
 #include "sandbox/confine/confine.h"
 
 struct pdk_err;
@@ -109,6 +110,8 @@ struct pdk_exec_request {
     int64_t output_cap;       /* bytes kept of each stream; 0: the default */
     char *nonce; /* comes back in the result: UTF-8, 1 to PDK_NONCE_MAX bytes */
     struct pdk_policy policy; /* what it may write */
+    struct pdk_limits limits; /* what it and its descendants may use */
+    bool limits_in_full;      /* nothing runs where they hold only in part */
 };
 
 enum pdk_exec_start {
@@ -140,7 +143,8 @@ struct pdk_exec_result {
     uint64_t out_bytes, out_dropped, err_bytes, err_dropped;
     bool spool_failed; /* an output could not be written whole, or not into order */
     struct pdk_confined confined;
-    char why[512]; /* of NO_CONFINEMENT; "" */
+    struct pdk_held held; /* what kept the limits */
+    char why[512];        /* of NO_CONFINEMENT; "" */
 };
 
 /*

@@ -58,6 +58,8 @@ void pdk_start_command(struct candidate *c, struct pdk_session *session,
         (void)pdk_command_env(&c->task->sandbox, &scope, &request.env, &err);
     if (err.code != 0)
         pdk_strv_fini(&request.argv);
+    request.limits = pdk_confine_limits(&c->task->sandbox);
+    request.limits_in_full = c->task->sandbox.enforce == PDK_ENFORCE_FULL;
     request.log = strdup(log);
     record_started(c, stage, &request.argv);
     c->exposed = true;

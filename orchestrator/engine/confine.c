@@ -50,6 +50,33 @@ static int settle(const struct run *run, const struct pdk_plan_sandbox *plan,
             task->policy.dialect, means->landlock, &task->missing, err);
 }
 
+struct pdk_limits pdk_confine_limits(const struct pdk_plan_sandbox *plan)
+{
+    return (struct pdk_limits){ plan->memory, plan->pids, plan->cpus };
+}
+
+/* Tried here: the agent is in the same cgroup as we are. */
+static int settle_limits(
+        const struct pdk_plan_sandbox *plan, struct task_run *task, struct pdk_err *err)
+{
+    struct pdk_limits limits = pdk_confine_limits(plan);
+    struct pdk_limiter *limiter = NULL;
+
+    if (pdk_limiter_new(&limits, 0, &limiter, err) < 0)
+        return err->code;
+    task->held = pdk_limiter_held(limiter);
+    pdk_limiter_free(limiter);
+    if (plan->enforce != PDK_ENFORCE_FULL || pdk_held_in_full(&limits, &task->held))
+        return 0;
+    (void)pdk_fail(err, PDK_EUNAVAIL, 0,
+            "SANDBOX_UNAVAILABLE: full enforcement is required, and no cgroup can be had for "
+            "the limits (memory: %s, pids: %s, cpus: %s)",
+            pdk_hold_name(task->held.memory), pdk_hold_name(task->held.pids),
+            pdk_hold_name(task->held.cpus));
+    return pdk_hint(
+            err, "start it in a cgroup that it may write, or require_enforcement: any");
+}
+
 int pdk_confine_tasks(struct run *run, struct pdk_err *err)
 {
     const struct pdk_plan *plan = run->spec->plan;
@@ -57,6 +84,9 @@ int pdk_confine_tasks(struct run *run, struct pdk_err *err)
     struct pdk_policy holder = { 0 };
     int rc;
 
+    for (size_t i = 0; i < plan->tasks_len; i++)
+        if (settle_limits(&plan->tasks[i].sandbox, &run->tasks[i], err) < 0)
+            return err->code;
     if (!any_asks(plan))
         return 0;
     rc = pdk_confinement_runner(&holder.runner, err);
@@ -71,6 +101,16 @@ int pdk_confine_tasks(struct run *run, struct pdk_err *err)
     return rc;
 }
 
+static void describe_limits(const struct pdk_held *held, struct pdk_json *execution)
+{
+    struct pdk_json *v = pdk_json_object();
+
+    (void)pdk_json_set_str(v, "memory", pdk_hold_name(held->memory));
+    (void)pdk_json_set_str(v, "pids", pdk_hold_name(held->pids));
+    (void)pdk_json_set_str(v, "cpus", pdk_hold_name(held->cpus));
+    (void)pdk_json_set(execution, "limits", v);
+}
+
 void pdk_confine_describe(const struct task_run *task, struct pdk_json *execution)
 {
     struct pdk_json *v = pdk_json_object();
@@ -82,6 +122,7 @@ void pdk_confine_describe(const struct task_run *task, struct pdk_json *executio
     (void)pdk_json_set(v, "not_covered",
             pdk_json_strv((const char *const *)task->missing.items, task->missing.len));
     (void)pdk_json_set(execution, "confinement", v);
+    describe_limits(&task->held, execution);
 }
 
 void pdk_confine_warn(struct candidate *c)

@@ -100,6 +100,7 @@ struct task_run {
     struct pdk_policy policy; /* of its commands; confine.c */
     enum pdk_enforced enforcement;
     struct pdk_strv missing;        /* what it does not cover */
+    struct pdk_held held;           /* what keeps its limits, as tried before the run */
     struct pdk_patterns **patterns; /* one a check; NULL for a manual one */
     struct pdk_gauge **gauges;      /* likewise */
     struct pdk_rules *rules;
@@ -177,7 +178,9 @@ void pdk_record_fini(struct run *run);
 
 /* Settles what confines each task's commands. PDK_EUNAVAIL: it cannot be had; nothing was made. */
 int pdk_confine_tasks(struct run *run, struct pdk_err *err);
-/* Puts "enforcement" and "confinement" into the record of where commands run. */
+/* The limits of its commands, as in the plan. */
+struct pdk_limits pdk_confine_limits(const struct pdk_plan_sandbox *plan);
+/* Puts "enforcement", "confinement" and "limits" into the record of where commands run. */
 void pdk_confine_describe(const struct task_run *task, struct pdk_json *execution);
 /* What the candidate's commands cannot do that they could expect to. */
 void pdk_confine_warn(struct candidate *c);

@@ -63,7 +63,8 @@ struct job {
     struct rusage before;
     int64_t oom_before; /* -1 where kills for memory are not counted */
     struct stream streams[2];
-    struct pdk_fence *fence; /* NULL: not confined */
+    struct pdk_fence *fence;     /* NULL: not confined */
+    struct pdk_limiter *limiter; /* NULL: no limits */
     struct pdk_exec_result result;
 };
 
@@ -101,6 +102,7 @@ static void job_on_closed(uv_handle_t *handle)
     struct job *job = handle->data;
     struct agent *a = job->agent;
 
+    pdk_limiter_free(job->limiter);
     pdk_fence_free(job->fence);
     pdk_exec_request_fini(&job->request);
     free(job);
@@ -125,6 +127,8 @@ static void answer(struct job *job)
     job->result.duration_ms = pdk_clock_ms() - job->started_ms;
     job->result.root_gone = pdk_agent_root_gone(a);
     job->result.oom = job->oom_before >= 0 && pdk_oom_kills("") > job->oom_before;
+    if (job->limiter && pdk_limiter_oom_kills(job->limiter) > 0)
+        job->result.oom = true;
     (void)snprintf(job->result.nonce, sizeof(job->result.nonce), "%s",
             job->request.nonce ? job->request.nonce : "");
     if (pdk_exec_result_to_json(&job->result, &result, &err) == 0)
@@ -475,6 +479,26 @@ static int raise_fence(struct job *job, struct pdk_err *err)
     return err->code;
 }
 
+/* Where limits must hold in full and do not, nothing runs either. */
+static int set_limits(struct job *job, struct pdk_err *err)
+{
+    const struct pdk_limits *limits = &job->request.limits;
+    int own = job->fence ? pdk_fence_processes(job->fence) : 0;
+
+    if (limits->memory == 0 && limits->pids == 0 && limits->cpus <= 0)
+        return 0;
+    if (pdk_limiter_new(limits, own, &job->limiter, err) < 0)
+        return err->code;
+    job->result.held = pdk_limiter_held(job->limiter);
+    if (!job->request.limits_in_full ||
+            pdk_held_in_full(&job->request.limits, &job->result.held))
+        return 0;
+    (void)pdk_fail(err, PDK_EUNAVAIL, 0,
+            "SANDBOX_UNAVAILABLE: no cgroup can be had for the limits");
+    (void)snprintf(job->result.why, sizeof(job->result.why), "%s", err->msg);
+    return err->code;
+}
+
 static void answer_spawn_failed(struct job *job, const struct pdk_err *err)
 {
     enum pdk_exec_start start = why_unstarted(err->os_errno);
@@ -504,6 +528,8 @@ static int start(struct job *job, int cwd_fd, struct pdk_err *err)
         spec.envp = no_env;
     if (job->fence)
         pdk_fence_apply(job->fence, &spec);
+    if (job->limiter)
+        pdk_limiter_apply(job->limiter, &spec);
     rc = pdk_proc_start(job->agent->loop, &spec, false, &handlers, job, &job->proc, err);
     if (job->fence)
         pdk_fence_started(job->fence);
@@ -549,7 +575,7 @@ void pdk_agent_exec(struct agent *a, int64_t id, const struct pdk_json *params)
             a, job->request.cwd ? job->request.cwd : ".", O_RDONLY | O_DIRECTORY);
     if (cwd_fd < 0)
         answer_unstarted(job, PDK_EXEC_NO_CWD, errno);
-    else if (raise_fence(job, &err) < 0)
+    else if (raise_fence(job, &err) < 0 || set_limits(job, &err) < 0)
         answer_unstarted(job, PDK_EXEC_NO_CONFINEMENT, err.os_errno);
     else if (start(job, cwd_fd, &err) < 0)
         answer_spawn_failed(job, &err);

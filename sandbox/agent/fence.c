@@ -26,6 +26,7 @@
 enum {
     TAIL = 4096,         /* bytes of stderr that a diagnosis looks at */
     PROBE_MS = 10000,    /* for one start of bubblewrap */
+    BWRAP_PROCESSES = 3, /* itself, its first process inside, the shim */
     PIPE_MAX = 64 << 10, /* what a pipe holds: all of it is there at the end */
     CHILD_FDS = PDK_BWRAP_FD_END - PDK_BWRAP_STATUS
 };
@@ -408,6 +409,11 @@ int pdk_fence_open(struct agent *a, const struct pdk_exec_request *request,
     }
     *out = f;
     return 0;
+}
+
+int pdk_fence_processes(const struct pdk_fence *f)
+{
+    return f->dialect == PDK_DIALECT_BUBBLEWRAP ? BWRAP_PROCESSES : 0;
 }
 
 bool pdk_fence_runs_own(const struct pdk_fence *f)

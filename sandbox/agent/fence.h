@@ -18,6 +18,8 @@ int pdk_fence_open(struct agent *a, const struct pdk_exec_request *request,
         struct pdk_fence **out, struct pdk_err *err);
 /* Rewrites what is started; what the spec points at then is the fence's. */
 void pdk_fence_apply(struct pdk_fence *f, struct pdk_spawn_spec *spec);
+/* How many processes of ours there are beside the command's. */
+int pdk_fence_processes(const struct pdk_fence *f);
 /* What is started is a program that confines, not the command itself. */
 bool pdk_fence_runs_own(const struct pdk_fence *f);
 void pdk_fence_started(struct pdk_fence *f); /* closes the child's ends of the pipes */

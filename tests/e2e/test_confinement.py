@@ -176,6 +176,20 @@ class Confinement(Base):
         doc = self.mission(path, code=3, env=self.runner("echo runner broke >&2; exit 125"))
         self.assertEqual((doc["candidates"][0]["verdict"], doc["candidates"][0]["reason"]), ("abstain", "confinement_failed"))
 
+    def test_limits_are_held_and_what_held_is_recorded(self):
+        path = self.mission_of("head -c 300000000 /dev/zero | tail -c 290000000 | wc -c; echo two > f", "limits: {memory: 64MiB, pids: 50, cpus: 1}")
+        doc = self.mission(path, code=None)
+        c = doc["candidates"][0]
+        held = c["execution"]["limits"]
+        self.assertIn(held["memory"], ("cgroup", "rlimit"))
+        self.assertIn(held["cpus"], ("cgroup", "affinity"))
+        if held["memory"] == "cgroup":
+            self.assertEqual((c["verdict"], c["reason"]), ("abstain", "out_of_memory"))
+        whole = all(held[k] == "cgroup" for k in ("memory", "pids", "cpus"))
+        path = self.mission_of("echo two > f", "limits: {memory: 64MiB, pids: 50, cpus: 1}, require_enforcement: full")
+        result = self.paddock("mission", "run", path, code=0 if whole else 4)
+        self.assertEqual(b"SANDBOX_UNAVAILABLE" in result.err, not whole)
+
     def test_the_doctor_says_what_its_probe_saw(self):
         found = {d["dialect"]: d for d in self.paddock("--json", "doctor").json["confinement"]}
         self.assertEqual((found["bubblewrap"]["enforcement"], found["landlock"]["enforcement"]), ("full", "partial"))

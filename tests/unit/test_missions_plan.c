@@ -210,7 +210,7 @@ static const struct {
     { "select: [verdict, score, votes, cost, {judge: {run: x}}]", "select select" },
     { "sandbox: {confine: danger-full-access, require_enforcement: any}", "" },
     { "sandbox: {confine: read-only, require_enforcement: full}", "" },
-    { "sandbox: {limits: {memory: 1GiB}}", "sandbox.limits" },
+    { "sandbox: {limits: {memory: 1GiB}}", "" },
     { "sandbox: {backend: git-worktree}", "" },
     { "sandbox: {backend: overlay}", "" },
     { "sandbox: {backend: container}", "sandbox.backend" },
