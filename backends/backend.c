@@ -19,12 +19,11 @@ static const struct pdk_backend *const backends[] = {
     &pdk_directory_backend,
     &pdk_worktree_backend,
     &pdk_overlay_backend,
+    &pdk_container_backend,
 };
 
 /* One more, where a program is linked with it: the tests' fake. */
 extern const struct pdk_backend *const pdk_backend_extra __attribute__((weak));
-
-static const char *const planned[] = { "container" };
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -48,6 +47,11 @@ bool pdk_backend_needs_template(const struct pdk_backend *be)
 bool pdk_backend_shares_refs(const struct pdk_backend *be)
 {
     return be->shares_refs;
+}
+
+bool pdk_backend_in_container(const struct pdk_backend *be)
+{
+    return be->in_container;
 }
 
 size_t pdk_backend_count(void)
@@ -91,10 +95,6 @@ int pdk_backend_find(
             return 0;
         }
     }
-    for (size_t i = 0; i < LENGTH(planned); i++)
-        if (pdk_streq(planned[i], name))
-            return pdk_fail(
-                    err, PDK_EUNSUPPORTED, 0, "backend '%s': not built yet", name);
     return fail_unknown(name ? name : "", err);
 }
 
@@ -106,6 +106,7 @@ void pdk_sandbox_record_fini(struct pdk_sandbox_record *record)
     free(record->backend);
     free(record->dir);
     free(record->branch);
+    free(record->engine);
     memset(record, 0, sizeof(*record));
 }
 
@@ -116,10 +117,13 @@ static int copy_record(struct pdk_sandbox_record *to,
     to->backend = strdup(from->backend);
     to->dir = strdup(from->dir);
     to->branch = from->branch ? strdup(from->branch) : NULL;
+    to->engine = from->engine ? strdup(from->engine) : NULL;
+    to->engine_deadline_ms = from->engine_deadline_ms;
     to->base = from->base;
     to->tree = from->tree;
     to->start = from->start;
-    if (!to->id || !to->backend || !to->dir || (from->branch && !to->branch))
+    if (!to->id || !to->backend || !to->dir || (from->branch && !to->branch) ||
+            (from->engine && !to->engine))
         return pdk_fail_nomem(err);
     return 0;
 }

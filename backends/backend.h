@@ -25,6 +25,7 @@ struct pdk_err;
 struct pdk_vault;
 struct pdk_backend;
 struct pdk_sandbox;
+struct pdk_tier; /* tier.h */
 
 /* By name; PDK_EINVAL lists those there are, PDK_EUNSUPPORTED for one of a later version. */
 int pdk_backend_find(
@@ -43,6 +44,8 @@ int pdk_backend_probe(const struct pdk_backend *be, const char *dir, const char 
 bool pdk_backend_needs_template(const struct pdk_backend *be);
 /* Its sandboxes share references, configuration and the like with the user's repository. */
 bool pdk_backend_shares_refs(const struct pdk_backend *be);
+/* Its commands run in a container, which a tier starts (tier.h). */
+bool pdk_backend_in_container(const struct pdk_backend *be);
 size_t pdk_backend_count(void);
 const struct pdk_backend *pdk_backend_at(size_t index);
 
@@ -60,7 +63,8 @@ struct pdk_sandbox_spec {
     struct pdk_oid
             tree; /* what the copy shall hold: base's tree, a seed or a candidate's */
     struct pdk_oid template; /* a tree that somebody holds open as a template; "": none */
-    const char *branch;      /* "sandbox/<name>" for named ones; NULL: detached */
+    const struct pdk_tier *tier;    /* where its commands run; NULL: on this host */
+    const char *branch;             /* "sandbox/<name>" for named ones; NULL: detached */
     const struct pdk_strv *include; /* NULL: none */
     enum pdk_submodules submodules; /* which ones are filled, from .git/modules alone */
 };
@@ -68,6 +72,8 @@ struct pdk_sandbox_spec {
 /* Names what a sandbox is made of, so that it can be found again from its record alone. */
 struct pdk_sandbox_record {
     char *id, *backend, *dir, *branch; /* branch NULL: detached */
+    char *engine;                      /* of its container; NULL: none was started */
+    int64_t engine_deadline_ms;        /* for removing the container; 0: the default */
     struct pdk_base base;
     struct pdk_oid tree; /* the tree that it started from */
     struct pdk_oid

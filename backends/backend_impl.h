@@ -24,6 +24,7 @@ struct pdk_backend {
     const char *name;    /* as in mission files */
     const char *claim;   /* what may be claimed, as in architecture.md section 3 */
     const char *upper;   /* name below <dir> of an overlay's upper layer; NULL: none */
+    bool in_container;   /* commands run in one: backends/tier.h */
     bool needs_template; /* its copies stand on a template, for as long as they live */
     bool shares_refs; /* its branch is one of the user's repository, so that it can be kept */
     /* NULL: a directory will do. PDK_ENOTFOUND where what is at root is not the copy (any more). */
@@ -63,5 +64,6 @@ struct pdk_backend {
 extern const struct pdk_backend pdk_directory_backend;
 extern const struct pdk_backend pdk_worktree_backend;
 extern const struct pdk_backend pdk_overlay_backend;
+extern const struct pdk_backend pdk_container_backend;
 
 #endif

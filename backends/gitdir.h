@@ -7,6 +7,8 @@ struct pdk_layer;
 struct pdk_oid;
 struct pdk_repo;
 struct pdk_sandbox;
+struct pdk_sandbox_spec;
+struct pdk_strv;
 
 /*
  * What pdk_gitdir_make() writes, added to out as plain data; and the HEAD of pdk_gitdir_start(), whose
@@ -30,6 +32,8 @@ int pdk_gitdir_start(
         const char *path, const char *commit, const char *branch, struct pdk_err *err);
 
 /* For the tables of backends whose sandboxes have one at <root>/.git (backend_impl.h). */
+int pdk_gitdir_materialize(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
+        struct pdk_strv *warnings, struct pdk_err *err);
 int pdk_gitdir_count_commits(
         struct pdk_sandbox *sb, unsigned int flags, int *out, struct pdk_err *err);
 int pdk_gitdir_find_head(

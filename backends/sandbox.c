@@ -9,6 +9,7 @@
 #include "backends/dirt.h"
 #include "backends/handle.h"
 #include "backends/submodules.h"
+#include "backends/tier.h"
 #include "backends/trash.h"
 #include "base/error.h"
 #include "base/fs.h"
@@ -117,13 +118,18 @@ static int make(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *spec,
 static int describe(const struct pdk_backend *be, const struct pdk_sandbox_spec *spec,
         struct pdk_sandbox_record *out, struct pdk_err *err)
 {
+    const char *engine = pdk_tier_engine(spec->tier);
+
     out->id = strdup(spec->id);
     out->backend = strdup(be->name);
     out->dir = strdup(spec->dir);
     out->branch = spec->branch ? strdup(spec->branch) : NULL;
+    out->engine = engine ? strdup(engine) : NULL;
+    out->engine_deadline_ms = pdk_tier_delete_ms(spec->tier);
     out->base = spec->base;
     out->tree = spec->tree;
-    if (!out->id || !out->backend || !out->dir || (spec->branch && !out->branch))
+    if (!out->id || !out->backend || !out->dir || (spec->branch && !out->branch) ||
+            (engine && !out->engine))
         return pdk_fail_nomem(err);
     return 0;
 }

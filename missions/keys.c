@@ -37,7 +37,7 @@ static const struct pdk_word backend_words[] = {
     { "directory", PDK_KEY_BUILT },
     { "git-worktree", PDK_KEY_BUILT },
     { "overlay", PDK_KEY_BUILT },
-    { "container", PDK_KEY_LATER },
+    { "container", PDK_KEY_BUILT },
     { "auto", PDK_KEY_BUILT },
     { NULL, PDK_KEY_BUILT },
 };
@@ -63,21 +63,22 @@ static const struct pdk_word enforce_words[] = {
 };
 
 static const struct pdk_word engine_words[] = {
-    { "docker", PDK_KEY_LATER },
-    { "podman", PDK_KEY_LATER },
+    { "docker", PDK_KEY_BUILT },
+    { "podman", PDK_KEY_BUILT },
+    { "auto", PDK_KEY_BUILT },
     { "opensandbox", PDK_KEY_LATER },
     { NULL, PDK_KEY_BUILT },
 };
 
 static const struct pdk_word pull_words[] = {
-    { "missing", PDK_KEY_LATER },
-    { "always", PDK_KEY_LATER },
-    { "never", PDK_KEY_LATER },
+    { "missing", PDK_KEY_BUILT },
+    { "always", PDK_KEY_BUILT },
+    { "never", PDK_KEY_BUILT },
     { NULL, PDK_KEY_BUILT },
 };
 
 static const struct pdk_word transfer_words[] = {
-    { "mount", PDK_KEY_LATER },
+    { "mount", PDK_KEY_BUILT },
     { "push", PDK_KEY_LATER },
     { NULL, PDK_KEY_BUILT },
 };
@@ -203,16 +204,16 @@ static const struct pdk_block limits_block = {
 static const struct pdk_key container_keys[] = {
     { .name = "engine", .type = PDK_KEY_WORD, .at = offsetof(struct pdk_plan_container, engine),
         .words = engine_words,
-        .doc = "Who runs it." },
+        .doc = "Who runs it; else $PADDOCK_ENGINE. `auto`: the first that answers." },
     { .name = "image", .type = PDK_KEY_STRING, .at = offsetof(struct pdk_plan_container, image), .min = 1,
         .doc = "The image." },
     { .name = "network", .type = PDK_KEY_STRING, .at = offsetof(struct pdk_plan_container, network), .min = 1,
-        .doc = "The network: `none`, or a name of the engine's." },
+        .doc = "The network: `none` (default), `bridge`, or a name of the engine's." },
     { .name = "user", .type = PDK_KEY_STRING, .at = offsetof(struct pdk_plan_container, user), .min = 1,
-        .doc = "The user inside." },
+        .doc = "The user inside, as `uid` or `uid:gid`; the caller by default." },
     { .name = "pull", .type = PDK_KEY_WORD, .at = offsetof(struct pdk_plan_container, pull),
         .words = pull_words,
-        .doc = "When to pull the image." },
+        .doc = "When to pull the image; `never` by default." },
     { .name = "transfer", .type = PDK_KEY_WORD, .at = offsetof(struct pdk_plan_container, transfer),
         .words = transfer_words,
         .doc = "How the tree gets in." },
@@ -225,6 +226,15 @@ static const struct pdk_key container_keys[] = {
     { .name = "cpus", .type = PDK_KEY_NUMBER, .at = offsetof(struct pdk_plan_container, cpus), .min = 0,
         .max = 4096,
         .doc = "Processors' worth of time." },
+    { .name = "create_timeout", .type = PDK_KEY_DURATION,
+        .at = offsetof(struct pdk_plan_container, create_timeout_ms), .fallback = "30s", .min = 1,
+        .max = 3600000, .doc = "How long the engine may take to make a container." },
+    { .name = "start_timeout", .type = PDK_KEY_DURATION,
+        .at = offsetof(struct pdk_plan_container, start_timeout_ms), .fallback = "30s", .min = 1,
+        .max = 3600000, .doc = "How long it may take from there until commands can run." },
+    { .name = "delete_timeout", .type = PDK_KEY_DURATION,
+        .at = offsetof(struct pdk_plan_container, delete_timeout_ms), .fallback = "30s", .min = 1,
+        .max = 3600000, .doc = "How long it may take to remove it." },
 };
 static const struct pdk_block container_block = {
     "container", "The container of `backend: container`", container_keys, sizeof(container_keys) / sizeof(*container_keys), 0
@@ -250,7 +260,7 @@ static const struct pdk_key sandbox_keys[] = {
         .fallback = "any", .words = enforce_words,
         .doc = "`full` refuses to run where confinement or limits hold only in part." },
     { .name = "limits", .type = PDK_KEY_OBJECT, .block = &limits_block, .doc = "What commands may use." },
-    { .name = "container", .type = PDK_KEY_OBJECT, .state = PDK_KEY_LATER,
+    { .name = "container", .type = PDK_KEY_OBJECT,
         .at = offsetof(struct pdk_plan_sandbox, container), .block = &container_block,
         .doc = "The container." },
     { .name = "env", .type = PDK_KEY_ENV, .at = offsetof(struct pdk_plan_sandbox, env), .max = 1000,

@@ -54,6 +54,7 @@ struct pdk_command {
 
 struct pdk_plan_container {
     char *engine, *image, *network, *user, *pull, *transfer; /* NULL: not given */
+    int64_t create_timeout_ms, start_timeout_ms, delete_timeout_ms;
     double cpus;
     int64_t memory;
     int pids;

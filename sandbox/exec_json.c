@@ -84,6 +84,8 @@ int pdk_exec_request_to_json(
     (void)pdk_json_set_int(graces, "kill_ms", r->graces.kill_ms);
     (void)put_words(v, "argv", &r->argv);
     (void)put_words(v, "env", &r->env);
+    if (r->inherit_env)
+        (void)pdk_json_set_bool(v, "inherit_env", true);
     if (r->cwd)
         (void)pdk_json_set_bytes(v, "cwd", r->cwd, strlen(r->cwd));
     (void)pdk_json_set_int(v, "timeout_ms", r->timeout_ms);
@@ -222,6 +224,7 @@ static int fill_request(
             pdk_graces_from_json(v, &r->graces, err) < 0 ||
             take_policy(v, &r->policy, err) < 0 || take_limits(v, r, err) < 0)
         return err ? err->code : PDK_EINVAL;
+    r->inherit_env = pdk_json_get_bool(v, "inherit_env", false);
     if (r->argv.len == 0)
         return pdk_fail(err, PDK_EINVAL, 0, "'argv' is empty");
     return 0;

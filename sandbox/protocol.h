@@ -102,8 +102,9 @@ int pdk_frame_error(struct pdk_buf *out, int64_t id, enum pdk_wire_error code,
 /* What exec is asked to do. Pointers are borrowed while a request is made, owned after a parse. */
 struct pdk_exec_request {
     struct pdk_strv argv;
-    char *cwd;                /* below the root; NULL: the root */
-    struct pdk_strv env;      /* the whole environment */
+    char *cwd;           /* below the root; NULL: the root */
+    struct pdk_strv env; /* the whole environment, but for: */
+    bool inherit_env; /* stands on the agent's own (an image's PATH); env goes over it */
     int64_t timeout_ms;       /* 0: none */
     struct pdk_graces graces; /* on the wire, missing as a whole: PDK_GRACES_DEFAULT */
     char *log;                /* stem of the output files in the spool; NULL: not kept */

@@ -50,7 +50,7 @@ static const struct projection projections[] = {
             { "@run", "@task", "@candidate", "@attempt", "from", "to", "@ts" } },
     { PDK_EVENT_SANDBOX_INTENT, SQL_SANDBOX_ADD, SUBJECT_SANDBOX,
             { "id", "@run", "@task", "@candidate", "@attempt", "@ts", "backend", "dir",
-                    "purpose", "branch", "base.commit", "base.tree", "tree" } },
+                    "purpose", "branch", "base.commit", "base.tree", "tree", "engine" } },
     { PDK_EVENT_SANDBOX_INTENT, SQL_CANDIDATE_SANDBOX, SUBJECT_NONE,
             { "@run", "@task", "@candidate", "backend", "dir", "purpose" } },
     { PDK_EVENT_SANDBOX_MADE, SQL_SANDBOX_MAKE, SUBJECT_SANDBOX, { "id", "start" } },

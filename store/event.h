@@ -35,8 +35,8 @@ enum pdk_event_type {
     /* reason*, detail: this attempt cannot be judged by its checks alone, because something that
      * they need could not be had or seen. */
     PDK_EVENT_ATTEMPT_FAILED,
-    /* id*, backend*, dir*, purpose* ("mission", "check", "named"), branch, base {commit, tree},
-     * tree, spec. Before anything of the sandbox is made. */
+    /* id*, backend*, dir*, purpose* ("mission", "check", "named"), branch, engine (of a container),
+     * base {commit, tree}, tree, spec. Before anything of the sandbox is made. */
     PDK_EVENT_SANDBOX_INTENT,
     /* id*, start (commit given to HEAD). */
     PDK_EVENT_SANDBOX_MADE,

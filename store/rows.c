@@ -79,8 +79,8 @@ static const struct column promotion_columns[] = { T(pdk_promotion_row, id),
     I(pdk_promotion_row, created_ms), I(pdk_promotion_row, ended_ms) };
 
 static const struct column sandbox_columns[] = { T(pdk_sandbox_row, id),
-    T(pdk_sandbox_row, backend), T(pdk_sandbox_row, dir), T(pdk_sandbox_row, branch),
-    T(pdk_sandbox_row, purpose), T(pdk_sandbox_row, status),
+    T(pdk_sandbox_row, backend), T(pdk_sandbox_row, engine), T(pdk_sandbox_row, dir),
+    T(pdk_sandbox_row, branch), T(pdk_sandbox_row, purpose), T(pdk_sandbox_row, status),
     T(pdk_sandbox_row, base_commit), T(pdk_sandbox_row, base_tree),
     T(pdk_sandbox_row, tree), T(pdk_sandbox_row, start), T(pdk_sandbox_row, run),
     T(pdk_sandbox_row, task), I(pdk_sandbox_row, candidate), I(pdk_sandbox_row, attempt),

@@ -84,6 +84,8 @@ static const char *const migrations[] = {
     "CREATE TABLE session ("
     " id TEXT PRIMARY KEY NOT NULL, sandbox TEXT NOT NULL, mode TEXT NOT NULL,"
     " approval TEXT NOT NULL, preset TEXT, created_ms INTEGER NOT NULL) STRICT;",
+
+    "ALTER TABLE sandbox ADD COLUMN engine TEXT;",
 };
 
 enum { MIGRATIONS = sizeof(migrations) / sizeof(*migrations) };

@@ -12,8 +12,8 @@
     " c.matrix, c.idx, c.attempt, c.files, c.added, c.deleted, c.exit_code, c.signal,"   \
     " c.leaked, c.created_ms, c.started_ms, c.ended_ms, c.mission_ms, c.changed,"        \
     " c.timed_out"
-#define SANDBOX_COLUMNS                                                                    \
-    "id, backend, dir, branch, purpose, status, base_commit, base_tree, tree, start, run," \
+#define SANDBOX_COLUMNS                                                                            \
+    "id, backend, engine, dir, branch, purpose, status, base_commit, base_tree, tree, start, run," \
     " task, candidate, attempt, created_ms, ended_ms"
 
 const char *const pdk_sql_text[SQL_COUNT] = {
@@ -120,8 +120,8 @@ const char *const pdk_sql_text[SQL_COUNT] = {
 
     [SQL_SANDBOX_ADD] =
             "INSERT INTO sandbox (id, run, task, candidate, attempt, created_ms,"
-            " backend, dir, purpose, branch, base_commit, base_tree, tree, status)"
-            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
+            " backend, dir, purpose, branch, base_commit, base_tree, tree, engine, status)"
+            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,"
             " 'intended')",
     [SQL_SANDBOX_MAKE] = "UPDATE sandbox SET status = 'created', start = ?2"
                          " WHERE id = ?1 AND status = 'intended'",

@@ -110,6 +110,7 @@ struct pdk_promotion_row {
 
 struct pdk_sandbox_row {
     char *id, *backend, *dir, *branch, *purpose;
+    char *engine; /* of a container; NULL: none */
     char *status; /* a name of enum pdk_sandbox_status */
     char *base_commit, *base_tree, *tree, *start;
     char *run, *task; /* NULL: a named one */

@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 
 #include "backends/backend.h"
+#include "backends/tier.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "orchestrator/cli/commands.h"
@@ -181,6 +182,27 @@ static void print_confinement(const struct pdk_json *dialects)
     }
 }
 
+/* What is not there is no fault of the host: a mission may ask for it or not. */
+static void probe_engines(struct probe_list *list)
+{
+    for (size_t i = 0; i < pdk_tier_engines(); i++) {
+        PDK_AUTO_JSON struct pdk_json *facts = NULL;
+        PDK_AUTO_FREE char *name = NULL, *detail = NULL;
+        const char *engine = NULL;
+        struct pdk_err err = PDK_ERR_INIT;
+
+        if (pdk_tier_probe(i, &engine, &facts, &err) < 0)
+            detail = pdk_strf("none: %s", err.msg);
+        else
+            detail = pdk_strf("%s, runtime %s, kernel %s",
+                    pdk_json_get_str(facts, "version", ""),
+                    pdk_json_get_str(facts, "runtime", ""),
+                    pdk_json_get_str(facts, "kernel", ""));
+        name = pdk_strf("engine %s", engine);
+        add(list, name ? name : "engine", detail ? detail : "", NULL);
+    }
+}
+
 static void print_list(const struct probe_list *list)
 {
     for (size_t i = 0; i < pdk_json_len(list->items); i++) {
@@ -207,6 +229,7 @@ int pdk_command_doctor(struct pdk_cli *cli, const struct pdk_args *args)
     probe_repository(cli, &list);
     probe_backends(&list,
             cli->paths.dir && pdk_fs_exists(cli->paths.dir) ? cli->paths.dir : NULL);
+    probe_engines(&list);
     dialects = probe_confinement(cli);
     if (!cli->json) {
         print_list(&list);

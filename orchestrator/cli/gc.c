@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/tier.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "orchestrator/cli/commands.h"
@@ -120,6 +121,32 @@ static int sweep_templates(struct pdk_cli *cli, struct sweep *s, struct pdk_err 
     return 0;
 }
 
+static bool gc_is_live(const char *run, void *user)
+{
+    return pdk_follow_is_live(user, run);
+}
+
+/* Containers that carry our label and no live run: what no record leads to. */
+static void sweep_containers(struct pdk_cli *cli, struct sweep *s)
+{
+    struct pdk_json *item;
+    struct pdk_err err = PDK_ERR_INIT;
+    int removed = 0;
+
+    if (pdk_tier_sweep(cli->paths.dir, gc_is_live, cli, s->dry_run, &removed, &err) < 0)
+        s->failed++;
+    if (removed == 0 && err.code == 0)
+        return;
+    item = pdk_json_object();
+    (void)pdk_json_set_int(item, "containers", removed);
+    (void)pdk_json_set_str(item, "action",
+            err.code != 0        ? "failed"
+                    : s->dry_run ? "would remove"
+                                 : "removed");
+    (void)pdk_json_set_bytes(item, "detail", err.msg, strlen(err.msg));
+    (void)pdk_json_append(s->items, item);
+}
+
 static void print_item(const struct pdk_json *item)
 {
     const char *action = pdk_json_get_str(item, "action", "");
@@ -128,6 +155,10 @@ static void print_item(const struct pdk_json *item)
         printf("%s %" PRId64 " templates (%" PRId64 " bytes)\n", action,
                 pdk_json_get_int(item, "templates", 0),
                 pdk_json_get_int(item, "bytes", 0));
+    else if (pdk_json_get(item, "containers"))
+        printf("%s %" PRId64 " containers without a record %s\n", action,
+                pdk_json_get_int(item, "containers", 0),
+                pdk_json_get_str(item, "detail", ""));
     else
         printf("%s %s: %s\n", action, pdk_json_get_str(item, "sandbox", ""),
                 pdk_json_get_str(item, "detail", ""));
@@ -162,6 +193,7 @@ int pdk_command_gc(struct pdk_cli *cli, const struct pdk_args *args)
         return pdk_cli_fail(cli, &err);
     for (size_t i = 0; i < rows.len; i++)
         sweep_one(cli, &s, &rows.items[i]);
+    sweep_containers(cli, &s);
     if (!s.dry_run) {
         unpin_ended(cli, &runs);
         empty_trash(cli, &s);

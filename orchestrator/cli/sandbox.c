@@ -36,6 +36,7 @@ int pdk_named_record(const struct pdk_sandbox_row *row, struct pdk_sandbox_recor
     out->backend = copy_text(row->backend, &failed);
     out->dir = copy_text(row->dir, &failed);
     out->branch = copy_text(row->branch, &failed);
+    out->engine = copy_text(row->engine, &failed);
     set_oid(&out->base.commit, row->base_commit);
     set_oid(&out->base.tree, row->base_tree);
     set_oid(&out->tree, row->tree);

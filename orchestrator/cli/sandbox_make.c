@@ -63,6 +63,16 @@ static int choose_tree(struct pdk_cli *cli, const struct pdk_args *args, struct 
     return pdk_repo_snapshot(cli->repo, cli->vault, &m->base, &m->tree, err);
 }
 
+/* Its commands must not run on the host instead. */
+static int refuse_container(const struct pdk_backend *be, struct pdk_err *err)
+{
+    if (!pdk_backend_in_container(be))
+        return 0;
+    (void)pdk_fail(
+            err, PDK_EUNSUPPORTED, 0, "named sandboxes in containers are not built yet");
+    return pdk_hint(err, "missions run in containers: sandbox.backend of a mission file");
+}
+
 static int plan_sandbox(struct pdk_cli *cli, const struct pdk_args *args,
         struct making *m, struct pdk_err *err)
 {
@@ -73,7 +83,7 @@ static int plan_sandbox(struct pdk_cli *cli, const struct pdk_args *args,
     if (pdk_cli_open_vault(cli, err) < 0 || check_name(cli, m->id, err) < 0 ||
             pdk_backend_find(pdk_args_get(args, "backend", "git-worktree"), &m->be, err) <
                     0 ||
-            choose_tree(cli, args, m, err) < 0)
+            refuse_container(m->be, err) < 0 || choose_tree(cli, args, m, err) < 0)
         return err->code;
     m->dir = pdk_path_join(cli->paths.sandboxes, m->id);
     m->branch = pdk_strf("sandbox/%s", m->id);

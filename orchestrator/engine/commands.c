@@ -46,6 +46,7 @@ void pdk_start_command(struct candidate *c, struct pdk_session *session,
         .objective_file = c->objective,
         .candidate = c->plan->index,
         .matrix = &c->plan->matrix,
+        .elsewhere = c->run->tasks[c->task_place].tier != NULL,
     };
     struct pdk_exec_request request = { .timeout_ms = timeout_ms,
         .graces = PDK_GRACES_DEFAULT };
@@ -60,6 +61,7 @@ void pdk_start_command(struct candidate *c, struct pdk_session *session,
         pdk_strv_fini(&request.argv);
     request.limits = pdk_confine_limits(&c->task->sandbox);
     request.limits_in_full = c->task->sandbox.enforce == PDK_ENFORCE_FULL;
+    request.inherit_env = scope.elsewhere;
     request.log = strdup(log);
     record_started(c, stage, &request.argv);
     c->exposed = true;
@@ -88,6 +90,8 @@ int pdk_session_for(struct candidate *c, const char *suffix, const struct pdk_oi
     struct pdk_session_spec session = {
         .loop = c->run->loop,
         .be = c->run->tasks[c->task_place].backend,
+        .tier = c->run->tasks[c->task_place].tier,
+        .run = spec->run,
         .repo = spec->repo,
         .vaults = c->run->vaults,
         .registry_lock = spec->state->registry_lock,

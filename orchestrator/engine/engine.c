@@ -73,6 +73,8 @@ static int make_tasks(struct run *run, struct pdk_err *err)
     for (size_t i = 0; i < plan->tasks_len; i++) {
         if (find_backend(run, plan->tasks[i].sandbox.backend, &run->tasks[i].backend,
                     err) < 0 ||
+                pdk_tier_open(run->tasks[i].backend, &plan->tasks[i].sandbox,
+                        run->spec->state->dir, &run->tasks[i].tier, err) < 0 ||
                 make_patterns(&run->tasks[i], &plan->tasks[i], err) < 0)
             return err->code;
         run->candidates_len += plan->tasks[i].candidates_len;
@@ -485,6 +487,7 @@ static void task_fini(struct task_run *task, size_t checks)
     free(task->gauges);
     pdk_rules_free(task->rules);
     pdk_json_free(task->baseline);
+    pdk_tier_free(task->tier);
     pdk_policy_fini(&task->policy);
     pdk_strv_fini(&task->missing);
 }

@@ -77,7 +77,8 @@ static int set_planned(struct pdk_strv *env, const struct pdk_pairs *pairs,
 int pdk_command_env(const struct pdk_plan_sandbox *plan,
         const struct pdk_command_scope *scope, struct pdk_strv *out, struct pdk_err *err)
 {
-    pdk_env_base(out);
+    if (!scope->elsewhere)
+        pdk_env_base(out);
     for (size_t i = 0; i < plan->pass_env.len; i++)
         pdk_env_pass(out, plan->pass_env.items[i]);
     if (set_planned(out, &plan->env, scope, err) < 0)

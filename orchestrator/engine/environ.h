@@ -16,6 +16,7 @@ struct pdk_command_scope {
     const char *objective_file;     /* NULL: none */
     int candidate;                  /* 1…N */
     const struct pdk_pairs *matrix; /* NULL: none */
+    bool elsewhere; /* the agent's own environment is the safe base, not ours */
 };
 
 /*

@@ -97,6 +97,7 @@ struct tree_memo {
 
 struct task_run {
     const struct pdk_backend *backend;
+    struct pdk_tier *tier;    /* where its commands run; NULL: this host */
     struct pdk_policy policy; /* of its commands; confine.c */
     enum pdk_enforced enforcement;
     struct pdk_strv missing;        /* what it does not cover */

@@ -208,6 +208,8 @@ void pdk_record_intent(struct candidate *c, const char *id, const char *dir,
     (void)pdk_json_set_str(body, "id", id);
     (void)pdk_json_set_str(
             body, "backend", pdk_backend_name(c->run->tasks[c->task_place].backend));
+    (void)pdk_json_set_str(
+            body, "engine", pdk_tier_engine(c->run->tasks[c->task_place].tier));
     (void)pdk_json_set_str(body, "dir", dir);
     (void)pdk_json_set_str(body, "purpose", purpose);
     (void)pdk_json_set(body, "base", pdk_base_json(&c->run->base));
@@ -218,13 +220,12 @@ void pdk_record_intent(struct candidate *c, const char *id, const char *dir,
 void pdk_record_made(struct candidate *c, struct pdk_session *session)
 {
     const struct pdk_sandbox_record *record = pdk_session_record(session);
+    const struct task_run *task = &c->run->tasks[c->task_place];
     struct pdk_json *body = pdk_json_object(), *execution = pdk_json_object();
 
-    (void)pdk_json_set_str(execution, "where", "local");
-    pdk_confine_describe(&c->run->tasks[c->task_place], execution);
+    pdk_tier_describe(task->tier, task->backend, execution);
+    pdk_confine_describe(task, execution);
     (void)pdk_json_set_str(execution, "containment", pdk_session_containment(session));
-    (void)pdk_json_set_str(
-            execution, "claim", pdk_backend_claim(c->run->tasks[c->task_place].backend));
     if (pdk_session_way(session))
         (void)pdk_json_set_str(execution, "mounted", pdk_session_way(session));
     (void)pdk_json_set_str(body, "id", record->id);

@@ -6,7 +6,6 @@
 
 #include "base/json.h"
 #include "orchestrator/engine/work.h"
-#include "process/env.h"
 #include "trees/vaults.h"
 
 struct pdk_session {
@@ -75,6 +74,7 @@ static int session_run_materialize(void *user, struct pdk_err *err)
         .base = s->spec.base,
         .tree = s->spec.tree,
         .template = s->spec.template,
+        .tier = s->spec.tier,
         .branch = s->spec.branch,
         .include = s->spec.include,
         .submodules = s->spec.submodules,
@@ -125,15 +125,13 @@ static int start_agent(struct pdk_session *s, struct pdk_err *err)
 {
     static const struct pdk_client_handlers handlers = { session_on_ready,
         session_on_closed };
-    const char *space = pdk_sandbox_namespace(s->sandbox);
-    const char *argv[] = { s->spec.agent, "--root", pdk_sandbox_root(s->sandbox),
-        "--spool", s->spec.spool, space ? "--namespace" : NULL, space, NULL };
-    PDK_AUTO_STRV struct pdk_strv env = PDK_STRV_INIT;
-    struct pdk_client_spec spec = { .argv = argv };
+    const struct pdk_agent_start start = { s->spec.agent, s->spec.spool, s->spec.run };
+    PDK_AUTO_STRV struct pdk_strv argv = PDK_STRV_INIT, env = PDK_STRV_INIT;
+    struct pdk_client_spec spec = { .ready_timeout_ms = pdk_tier_ready_ms(s->spec.tier) };
 
-    pdk_env_base(&env);
-    if (pdk_strv_ok(&env, err) < 0)
+    if (pdk_tier_agent(s->spec.tier, s->sandbox, &start, &argv, &env, err) < 0)
         return err->code;
+    spec.argv = (const char *const *)argv.items;
     spec.envp = (const char *const *)env.items;
     if (pdk_client_open(s->spec.loop, &spec, &handlers, s, &s->client, err) < 0)
         return pdk_wrap(err, "starting the agent '%s'", s->spec.agent);

@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #include "backends/backend.h"
+#include "backends/tier.h"
 #include "sandbox/client.h"
 
 struct pdk_vaults;
@@ -28,10 +29,12 @@ struct pdk_session_spec {
     const struct pdk_repo *repo;
     struct pdk_vaults *vaults;
     const char *registry_lock;
-    const char *agent; /* path of the agent program */
-    const char *spool; /* directory of the command's output files; exists */
-    const char *id;    /* of the attempt */
-    const char *dir;   /* of the sandbox; not there yet */
+    const struct pdk_tier *tier; /* where commands run; NULL: this host */
+    const char *run;             /* id of the run */
+    const char *agent;           /* path of the agent program */
+    const char *spool;           /* directory of the command's output files; exists */
+    const char *id;              /* of the attempt */
+    const char *dir;             /* of the sandbox; not there yet */
     struct pdk_base base;
     struct pdk_oid tree;
     struct pdk_oid template; /* held open by the caller; "": none */

@@ -25,6 +25,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "process/descend.h"
+#include "process/env.h"
 #include "process/oom.h"
 #include "process/output.h"
 #include "process/proc.h"
@@ -511,6 +512,27 @@ static void answer_spawn_failed(struct job *job, const struct pdk_err *err)
     answer_unstarted(job, start, err->os_errno);
 }
 
+/* Ours beneath what was asked for: an image's PATH is known here alone. */
+static int inherit_env(struct pdk_strv *asked, struct pdk_err *err)
+{
+    struct pdk_strv all = PDK_STRV_INIT;
+
+    for (char **entry = environ; *entry; entry++)
+        pdk_strv_add(&all, *entry);
+    for (size_t i = 0; i < asked->len; i++) {
+        char *equals = strchr(asked->items[i], '=');
+
+        if (!equals)
+            continue;
+        *equals = '\0';
+        pdk_env_set(&all, asked->items[i], equals + 1);
+        *equals = '=';
+    }
+    pdk_strv_fini(asked);
+    *asked = all;
+    return pdk_strv_ok(asked, err);
+}
+
 static int start(struct job *job, int cwd_fd, struct pdk_err *err)
 {
     static const struct pdk_proc_handlers handlers = { job_on_output, job_on_reaped,
@@ -562,6 +584,11 @@ void pdk_agent_exec(struct agent *a, int64_t id, const struct pdk_json *params)
     job = make_job(a, id, params, &err);
     if (!job) {
         pdk_agent_error(a, id, PDK_WIRE_BAD_PARAMS, err.msg);
+        return;
+    }
+    if (job->request.inherit_env && inherit_env(&job->request.env, &err) < 0) {
+        pdk_agent_error(a, id, PDK_WIRE_IO, err.msg);
+        free_unstarted(job);
         return;
     }
     (void)getrusage(RUSAGE_CHILDREN, &job->before); /* cannot fail */

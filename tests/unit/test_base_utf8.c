@@ -71,21 +71,23 @@ static size_t encode(uint32_t cp, char *out)
     return 4;
 }
 
+/* Counted, not asserted one by one: a million assertions take longer than a test may. */
 START_TEST(every_code_point_is_read_back)
 {
+    uint32_t wrong = 0, first = 0;
+
     for (uint32_t cp = 0; cp <= 0x110000; cp++) {
         char text[4];
         size_t n = encode(cp, text);
         uint32_t got = 0;
         bool is = cp <= 0x10ffff && (cp < 0xd800 || cp > 0xdfff);
 
-        size_t seq = pdk_utf8_seq(text, n, &got);
-
-        /* One assertion in a million: each costs a write. */
-        if (seq != (is ? n : 0) || got != (is ? cp : 0) ||
-                pdk_utf8_seq(text, n - 1, NULL) != 0)
-            ck_abort_msg("U+%04X: %zu bytes, U+%04X", cp, seq, got);
+        if (pdk_utf8_seq(text, n, &got) == (is ? n : 0) && got == (is ? cp : 0) &&
+                pdk_utf8_seq(text, n - 1, NULL) == 0)
+            continue;
+        first = wrong++ ? first : cp;
     }
+    ck_assert_msg(wrong == 0, "%u code points, the first is %u", wrong, first);
 }
 END_TEST
 
