@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "missions/compose.h"
 #include "missions/mission.h"
+#include "tests/support/fixture.h"
 
 static int compose(
         const char *text, size_t len, struct pdk_doc *doc, struct pdk_diags *diags)
@@ -185,9 +186,5 @@ int main(void)
     tcase_add_test(tcase, complaints_are_bounded);
     tcase_add_test(tcase, a_long_line_is_shown_around_the_fault);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return pdk_test_main(suite);
 }

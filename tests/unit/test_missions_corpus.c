@@ -20,6 +20,7 @@
 #include "missions/mission.h"
 #include "missions/scalar.h"
 #include "plan/plan.h"
+#include "tests/support/fixture.h"
 
 #define ROOT PDK_TEST_DATA_DIR "/../.."
 
@@ -264,9 +265,5 @@ int main(void)
     tcase_add_test(tcase, the_schema_agrees_with_the_parser);
     tcase_add_test(tcase, the_reference_is_the_table);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return pdk_test_main(suite);
 }

@@ -8,6 +8,7 @@
 #include "missions/mission.h"
 #include "missions/scalar.h"
 #include "plan/plan.h"
+#include "tests/support/fixture.h"
 
 static int load(const char *text, const struct pdk_override *overrides, size_t n,
         struct pdk_plan **plan, struct pdk_diags *diags)
@@ -347,9 +348,5 @@ int main(void)
     tcase_add_test(tcase, a_long_chain_of_tasks_is_no_cycle);
     tcase_add_test(tcase, a_missing_file_is_not_found);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return pdk_test_main(suite);
 }
