@@ -162,7 +162,7 @@ static const struct pdk_word as_words[] = {
     { "worktree", PDK_KEY_BUILT },
     { "patch", PDK_KEY_BUILT },
     { "branch", PDK_KEY_LATER },
-    { "commit", PDK_KEY_LATER },
+    { "commit", PDK_KEY_BUILT },
     { NULL, PDK_KEY_BUILT },
 };
 

@@ -143,18 +143,37 @@ static int list_paths(const struct pdk_landing *l, struct pdk_err *err)
 /* Only now is the working tree written to. */
 static int write_all(struct pdk_landing *l, struct pdk_err *err)
 {
-    int rc = pdk_land_stage(l, err);
+    const struct pdk_land_spec *spec = l->spec;
+    struct pdk_err later = PDK_ERR_INIT;
+    int rc = pdk_land_name_stage(l, err);
 
+    if (rc == 0 && spec->journal)
+        rc = pdk_land_journal_write(l, err);
+    if (rc < 0) {
+        l->stage_name[0] = '\0';
+        return rc;
+    }
+    rc = pdk_land_stage(l, err);
     if (rc == 0) {
         rc = pdk_land_place(l, err);
+        if (rc == 0 && spec->commit)
+            rc = spec->commit(spec->id, spec->user, err);
         if (rc < 0)
             pdk_land_undo(l);
     }
     pdk_land_unstage(l);
+    if (spec->journal && pdk_land_journal_drop(spec->journal, rc < 0 ? &later : err) < 0)
+        return err->code; /* the next one finds nothing left to do */
     if (l->stranded)
         (void)pdk_hint(
                 err, "files that could not go back are in '%.200s'", l->stage_name);
     return rc;
+}
+
+/* The user has all of it already. */
+static int finish_nothing(const struct pdk_land_spec *spec, struct pdk_err *err)
+{
+    return spec->commit && !spec->dry_run ? spec->commit(spec->id, spec->user, err) : 0;
 }
 
 static int land(struct pdk_landing *l, struct pdk_err *err)
@@ -164,8 +183,10 @@ static int land(struct pdk_landing *l, struct pdk_err *err)
 
     if (rc == 0)
         rc = check_paths(&l->diff, err);
-    if (rc < 0 || l->diff.len == 0)
+    if (rc < 0)
         return rc;
+    if (l->diff.len == 0)
+        return finish_nothing(spec, err);
     l->items = calloc(l->diff.len, sizeof(*l->items));
     if (!l->items)
         return pdk_fail_nomem(err);
@@ -178,10 +199,12 @@ static int land(struct pdk_landing *l, struct pdk_err *err)
     rc = look_all(l, err);
     if (rc == 0)
         rc = list_paths(l, err);
-    return rc < 0 || spec->dry_run || l->diff.len == 0 ? rc : write_all(l, err);
+    if (rc == 0 && l->diff.len == 0)
+        return finish_nothing(spec, err);
+    return rc < 0 || spec->dry_run ? rc : write_all(l, err);
 }
 
-static void landing_fini(struct pdk_landing *l)
+void pdk_land_fini(struct pdk_landing *l)
 {
     for (size_t i = 0; i < l->n_steps; i++)
         free(l->steps[i].dir);
@@ -215,9 +238,12 @@ int pdk_land_worktree(const struct pdk_land_spec *spec, struct pdk_land_result *
                 spec->repo->root);
     if (spec->lock && !spec->dry_run && pdk_fs_lock(spec->lock, false, &lock, err) < 0)
         return pdk_wrap(err, "another promotion is under way");
+    if (spec->journal && !spec->dry_run && pdk_fs_exists(spec->journal))
+        return pdk_fail(
+                err, PDK_ECONFLICT, 0, "a promotion was cut off: '%s'", spec->journal);
     rc = land(&l, err);
     if (rc < 0)
         drop_paths(out);
-    landing_fini(&l);
+    pdk_land_fini(&l);
     return rc;
 }

@@ -24,8 +24,21 @@ struct pdk_land_spec {
     struct pdk_oid from; /* what the change started from */
     struct pdk_oid to;
     const char *lock; /* a lock file of ours, outside of the repository; NULL: none */
-    bool strict;      /* merge nothing: each path must be as in from */
-    bool dry_run;     /* look, write nothing */
+    /*
+     * A file in the state directory that tells of a landing under way; NULL: none. With one, a landing
+     * that was killed anywhere is finished or taken back by pdk_land_recover(), and the vault keeps both
+     * sides of each path as promotions/<id>.
+     */
+    const char *journal;
+    const char *id; /* of the promotion: only with a journal, and needed then */
+    /*
+     * Called once everything is in place and durable; where it fails all is taken back. NULL: none.
+     * Called again by a recovery, for the same id, where the first call may not have come to an end.
+     */
+    int (*commit)(const char *id, void *user, struct pdk_err *err);
+    void *user;
+    bool strict;  /* merge nothing: each path must be as in from */
+    bool dry_run; /* look, write nothing */
 };
 
 struct pdk_land_path {
@@ -52,6 +65,9 @@ struct pdk_land_result {
 };
 
 void pdk_land_result_fini(struct pdk_land_result *result);
+/* Adds to the result's conflicts, also for who refuses before landing. 0 or PDK_ENOMEM. */
+int pdk_land_add_conflict(struct pdk_land_result *out, const char *path, const char *why,
+        struct pdk_err *err);
 #define PDK_AUTO_LAND_RESULT __attribute__((cleanup(pdk_land_result_fini)))
 
 /*
@@ -69,5 +85,20 @@ void pdk_land_result_fini(struct pdk_land_result *result);
  */
 int pdk_land_worktree(const struct pdk_land_spec *spec, struct pdk_land_result *out,
         struct pdk_err *err);
+
+enum pdk_land_recovered {
+    PDK_LAND_NOTHING,   /* there was nothing to recover, or its process lives */
+    PDK_LAND_FINISHED,  /* all was in place: commit has been called */
+    PDK_LAND_TAKEN_BACK /* the working tree is as before */
+};
+
+/*
+ * Looks at the journal of a landing that was cut off, and finishes it or takes it back: afterwards the
+ * tree is the new one or the old one. A file that somebody has edited since stays as it is; err's hint
+ * then says where ours is, and the failure is PDK_ECONFLICT. Of spec it reads repo, vault, lock, journal,
+ * commit and user. *id (33 bytes) is the promotion's. Safe to be killed in turn.
+ */
+int pdk_land_recover(const struct pdk_land_spec *spec, enum pdk_land_recovered *out,
+        char id[33], struct pdk_err *err);
 
 #endif

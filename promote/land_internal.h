@@ -96,20 +96,47 @@ struct pdk_land_name {
 struct pdk_land_name pdk_land_name(
         const struct pdk_landing *l, const struct pdk_land_item *item);
 int pdk_land_stage(struct pdk_landing *l, struct pdk_err *err);
+/* Its name, by the promotion's id or at random. */
+int pdk_land_name_stage(struct pdk_landing *l, struct pdk_err *err);
 /* Removes the stage and what is in it, unless something is stranded there. */
 void pdk_land_unstage(struct pdk_landing *l);
+
+/* ---- land_journal.c: what a landing under way is told by */
+
+/* A directory that the landing may make or remove: how it was before. */
+struct pdk_land_dir {
+    char *path;
+    mode_t mode; /* 0: it was not there */
+};
+
+struct pdk_land_journal {
+    char id[33];
+    char stage[48];
+    struct pdk_oid before, after; /* trees that differ in what is landed */
+    struct pdk_land_dir *dirs;    /* parents before what is in them */
+    size_t n_dirs;
+};
+
+void pdk_land_journal_fini(struct pdk_land_journal *journal);
+/* Keeps both sides in the vault and writes the journal, durably: before the working tree is touched. */
+int pdk_land_journal_write(struct pdk_landing *l, struct pdk_err *err);
+/* PDK_ENOTFOUND where there is none. */
+int pdk_land_journal_read(
+        const char *path, struct pdk_land_journal *out, struct pdk_err *err);
+int pdk_land_journal_drop(const char *path, struct pdk_err *err);
 
 /* ---- land_place.c: putting them in place, and back */
 
 /* A conflict met here is added to the result. On failure the caller undoes. */
 int pdk_land_place(struct pdk_landing *l, struct pdk_err *err);
 void pdk_land_undo(struct pdk_landing *l);
+/* Everything that the landing touches, durably: the directories, that is. */
+int pdk_land_sync(const struct pdk_landing *l, struct pdk_err *err);
 
 /* ---- land.c */
 
-/* Adds to the result's conflicts. 0 or PDK_ENOMEM. */
-int pdk_land_add_conflict(struct pdk_land_result *out, const char *path, const char *why,
-        struct pdk_err *err);
+void pdk_land_fini(struct pdk_landing *l); /* what it holds, not what it did */
+
 /* PDK_ECONFLICT with a few of the paths in the message. */
 int pdk_land_refuse(const struct pdk_land_result *out, struct pdk_err *err);
 

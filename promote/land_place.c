@@ -301,7 +301,7 @@ static bool same_dir(const char *a, const char *b)
     return len == (size_t)(pdk_land_leaf(b) - b) && memcmp(a, b, len) == 0;
 }
 
-static int sync_all(const struct pdk_landing *l, struct pdk_err *err)
+int pdk_land_sync(const struct pdk_landing *l, struct pdk_err *err)
 {
     int rc = 0;
 
@@ -320,7 +320,7 @@ int pdk_land_place(struct pdk_landing *l, struct pdk_err *err)
 
     if (rc == 0)
         rc = write_all(l, err);
-    return rc < 0 ? rc : sync_all(l, err);
+    return rc < 0 ? rc : pdk_land_sync(l, err);
 }
 
 /* ---- and back */

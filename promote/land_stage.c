@@ -94,14 +94,19 @@ static int stage_item(
     return rc;
 }
 
-static int open_stage(struct pdk_landing *l, struct pdk_err *err)
+int pdk_land_name_stage(struct pdk_landing *l, struct pdk_err *err)
 {
     char id[17];
-    int rc = pdk_id_random(id, 8, err);
+    int rc = l->spec->id ? 0 : pdk_id_random(id, 8, err);
 
-    if (rc < 0)
-        return rc;
-    (void)snprintf(l->stage_name, sizeof(l->stage_name), ".paddock-landing-%s", id);
+    if (rc == 0)
+        (void)snprintf(l->stage_name, sizeof(l->stage_name), ".paddock-landing-%.16s",
+                l->spec->id ? l->spec->id : id);
+    return rc;
+}
+
+static int open_stage(struct pdk_landing *l, struct pdk_err *err)
+{
     if (mkdirat(l->root_fd, l->stage_name, 0700) < 0) {
         l->stage_name[0] = '\0';
         return pdk_fail(err, pdk_code_of_errno(errno), errno, "cannot write to '%s'",

@@ -1,4 +1,7 @@
-/* A candidate's change as a patch file or as a branch: neither touches the user's working tree. */
+/*
+ * A candidate's change as a patch file or as a branch: neither touches the user's working tree. And the
+ * commit of one that has landed there.
+ */
 #ifndef PDK_PROMOTE_PATCH_H
 #define PDK_PROMOTE_PATCH_H
 
@@ -32,5 +35,22 @@ struct pdk_branch_spec {
  */
 int pdk_promote_branch(const struct pdk_repo *repo, struct pdk_vault *vault,
         const struct pdk_branch_spec *spec, struct pdk_oid *out, struct pdk_err *err);
+
+/* PDK_ECONFLICT where tracked files or the index differ from HEAD, or somebody holds the index. */
+int pdk_promote_check_clean(const struct pdk_repo *repo, struct pdk_err *err);
+
+struct pdk_commit_spec {
+    const char *subject, *run; /* as above */
+    int candidate;
+    const char *promotion;        /* id, for the trailer Paddock-Promotion */
+    struct pdk_oid before, after; /* trees whose difference is in the working tree now */
+};
+
+/*
+ * Commits that difference on HEAD, by the user's identity, and brings the index up to it; no hooks run. Of
+ * a clean working tree. Does nothing where HEAD is that commit already, so it may be called again.
+ */
+int pdk_promote_commit(const struct pdk_repo *repo, struct pdk_vault *vault,
+        const struct pdk_commit_spec *spec, struct pdk_err *err);
 
 #endif

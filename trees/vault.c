@@ -379,6 +379,38 @@ int pdk_vault_keep(struct pdk_vault *vault, const char *name, const struct pdk_o
     return set_ref(vault, name, tree, err);
 }
 
+static int find_ref(struct pdk_vault *vault, const char *name, struct pdk_oid *out,
+        struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *file = pdk_strf("%s/refs/paddock/%s", vault->path, name);
+    PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
+    struct pdk_oid kept;
+
+    if (!file)
+        return pdk_fail_nomem(err);
+    if (!pdk_fs_exists(file))
+        return pdk_fail(err, PDK_ENOTFOUND, 0, "nothing is kept as '%s'", name);
+    if (pdk_fs_read(file, 64, &text, err) < 0)
+        return pdk_wrap(err, "looking for '%s'", name);
+    if (text.len > 0)
+        text.data[text.len - 1] = '\0';
+    if (!pdk_oid_parse(pdk_buf_str(&text), &kept))
+        return pdk_fail(err, PDK_ECORRUPT, 0, "'%s' is damaged", file);
+    return pdk_vault_peel(vault, &kept, out, err);
+}
+
+int pdk_vault_find(struct pdk_vault *vault, const char *name, struct pdk_oid *out_base,
+        struct pdk_oid *out_tree, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *base_name = pdk_strf("%s.base", name);
+
+    if (!base_name)
+        return pdk_fail_nomem(err);
+    if (find_ref(vault, base_name, out_base, err) < 0)
+        return err->code;
+    return find_ref(vault, name, out_tree, err);
+}
+
 static int remove_ref(struct pdk_vault *vault, const char *name, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *ref = pdk_strf("refs/paddock/%s", name);

@@ -31,6 +31,9 @@ const char *pdk_vault_path(const struct pdk_vault *vault);
  */
 int pdk_vault_keep(struct pdk_vault *vault, const char *name, const struct pdk_oid *base,
         const struct pdk_oid *tree, struct pdk_err *err);
+/* The two trees of what is kept. PDK_ENOTFOUND where nothing is under that name. */
+int pdk_vault_find(struct pdk_vault *vault, const char *name, struct pdk_oid *out_base,
+        struct pdk_oid *out_tree, struct pdk_err *err);
 int pdk_vault_forget(struct pdk_vault *vault, const char *name, struct pdk_err *err);
 
 /* Appends a blob's bytes; at most max (PDK_EINVAL beyond). PDK_ENOTFOUND names the object. */

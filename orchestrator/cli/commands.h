@@ -21,6 +21,7 @@ int pdk_command_verdict(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_mission_verdict(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_verify(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_promote(struct pdk_cli *cli, const struct pdk_args *args);
+int pdk_command_undo(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_runs(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_show(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_logs(struct pdk_cli *cli, const struct pdk_args *args);

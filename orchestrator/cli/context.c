@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/utf8.h"
+#include "orchestrator/cli/landing.h"
 
 void pdk_cli_fini(struct pdk_cli *cli)
 {
@@ -37,7 +38,17 @@ int pdk_cli_open_store(struct pdk_cli *cli, struct pdk_err *err)
             pdk_state_open(
                     root, cli->repo->common_dir, cli->repo->root, &cli->paths, err) < 0)
         return err->code;
-    return pdk_store_open(cli->paths.store, 0, &cli->store, err);
+    if (pdk_store_open(cli->paths.store, 0, &cli->store, err) < 0)
+        return err->code;
+    pdk_landing_recover(cli);
+    return 0;
+}
+
+static bool landing_was_cut_off(const struct pdk_cli *cli)
+{
+    PDK_AUTO_FREE char *journal = pdk_landing_journal(cli);
+
+    return journal && pdk_fs_exists(journal);
 }
 
 int pdk_cli_find_store(struct pdk_cli *cli, struct pdk_err *err)
@@ -51,6 +62,10 @@ int pdk_cli_find_store(struct pdk_cli *cli, struct pdk_err *err)
         return err->code;
     if (!pdk_fs_exists(cli->paths.store))
         return 0;
+    if (landing_was_cut_off(cli)) {
+        pdk_state_fini(&cli->paths);
+        return pdk_cli_open_store(cli, err);
+    }
     return pdk_store_open(cli->paths.store, PDK_STORE_READ_ONLY, &cli->store, err);
 }
 
@@ -88,9 +103,16 @@ static void print_error_text(const struct pdk_err *err)
 
 int pdk_cli_fail(const struct pdk_cli *cli, const struct pdk_err *err)
 {
+    return pdk_cli_fail_with(cli, err, NULL, NULL);
+}
+
+int pdk_cli_fail_with(const struct pdk_cli *cli, const struct pdk_err *err,
+        struct pdk_json *extra, const char *key)
+{
     struct pdk_json *doc, *error;
 
     if (!cli->json) {
+        pdk_json_free(extra);
         print_error_text(err);
         return pdk_exit_status(err->code);
     }
@@ -100,6 +122,8 @@ int pdk_cli_fail(const struct pdk_cli *cli, const struct pdk_err *err)
     (void)pdk_json_set_bytes(error, "message", err->msg, strlen(err->msg));
     (void)pdk_json_set_str(error, "hint", err->hint[0] ? err->hint : NULL);
     (void)pdk_json_set_str(error, "where", NULL);
+    if (extra)
+        (void)pdk_json_set(error, key, extra);
     (void)pdk_json_set_int(doc, "schema_version", 1);
     (void)pdk_json_set(doc, "error", error);
     (void)pdk_cli_print(cli, doc); /* the status below tells more */

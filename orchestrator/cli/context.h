@@ -28,7 +28,10 @@ struct pdk_cli {
 
 void pdk_cli_fini(struct pdk_cli *cli);
 
-/* Each opens what is missing; borrowed, until pdk_cli_fini(). */
+/*
+ * Each opens what is missing; borrowed, until pdk_cli_fini(). With the store a promotion that was cut off
+ * is finished or taken back.
+ */
 int pdk_cli_open_repo(struct pdk_cli *cli, struct pdk_err *err);
 int pdk_cli_open_store(
         struct pdk_cli *cli, struct pdk_err *err); /* repo and state as well */
@@ -43,6 +46,9 @@ int pdk_cli_open_vault(struct pdk_cli *cli, struct pdk_err *err); /* the store a
 
 /* Reports the failure (stderr, or the JSON envelope on stdout) and returns the exit status. */
 int pdk_cli_fail(const struct pdk_cli *cli, const struct pdk_err *err);
+/* The same; extra (taken; NULL: none) stands in the JSON envelope's error under key. */
+int pdk_cli_fail_with(const struct pdk_cli *cli, const struct pdk_err *err,
+        struct pdk_json *extra, const char *key);
 /* Prints and frees doc on stdout, one document; returns 0, or the status of a failure. */
 int pdk_cli_print(const struct pdk_cli *cli, struct pdk_json *doc);
 /* The exit status of a verdict: 0, 1, and 3 for an abstain. */

@@ -1,4 +1,4 @@
-/* `paddock promote`, and what `run --promote` and fleets share with it. */
+/* Landing a candidate: what `paddock promote`, `run --promote` and fleets share. */
 #include "orchestrator/cli/landing.h"
 
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/utf8.h"
-#include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/context.h"
+#include "orchestrator/cli/landing_internal.h"
 #include "promote/land.h"
 #include "promote/patch.h"
 #include "store/event.h"
@@ -22,26 +22,29 @@ int pdk_landing_find(const char *name, enum pdk_promote_as *out, struct pdk_err 
     for (size_t i = 0; i < sizeof(as_names) / sizeof(as_names[0]); i++) {
         if (strcmp(as_names[i], name) != 0)
             continue;
-        if ((enum pdk_promote_as)i == PDK_AS_COMMIT)
-            return pdk_fail(
-                    err, PDK_EUNSUPPORTED, 0, "promotion as a commit is not built yet");
         *out = (enum pdk_promote_as)i;
         return 0;
     }
     return pdk_fail(err, PDK_EINVAL, 0,
-            "a promotion is as worktree, patch or branch, not '%s'", name);
+            "a promotion is as worktree, patch, branch or commit, not '%s'", name);
+}
+
+const char *pdk_landing_name(enum pdk_promote_as as)
+{
+    return as_names[as];
 }
 
 /* All that a landing works with. */
 struct job {
+    struct pdk_cli *cli;
     const struct pdk_landing *landing;
+    struct pdk_land_result *result; /* NULL: not asked for */
     struct pdk_run_row run;
     struct pdk_candidate_row candidate;
     struct pdk_oid from, tree;
     struct pdk_base base;
     char id[33]; /* of the promotion */
     char *target;
-    size_t paths;
 };
 
 static void job_fini(struct job *job)
@@ -56,17 +59,114 @@ static bool parse_oid(const char *hex, struct pdk_oid *out)
     return hex && pdk_oid_parse(hex, out);
 }
 
+/* What abstained may be landed by somebody who says so; what failed by nobody. */
+static bool may_land(const struct job *job)
+{
+    const struct pdk_candidate_row *c = &job->candidate;
+
+    return pdk_streq(c->verdict, "pass") ||
+            (job->landing->accept_unproven && pdk_streq(c->verdict, "abstain"));
+}
+
+/* What the log has of writing outside of the sandbox. */
+struct outside {
+    const struct job *job;
+    bool blamed;
+    size_t n;
+    struct pdk_buf names;
+};
+
+static int add_leak(struct outside *o, const struct pdk_event *event)
+{
+    enum { MOST = 4 };
+    PDK_AUTO_BUF struct pdk_buf path = PDK_BUF_INIT;
+    struct pdk_err ignored = PDK_ERR_INIT;
+
+    if (pdk_json_get_bytes(event->body, "path", &path, &ignored) < 0)
+        return 0;
+    if (o->n++ < MOST)
+        pdk_buf_addf(&o->names, "%s'%.60s'", o->n > 1 ? ", " : "", pdk_buf_str(&path));
+    return pdk_land_add_conflict(
+            o->job->result, pdk_buf_str(&path), PDK_LAND_OUTSIDE, &ignored);
+}
+
+static int visit_outside(const struct pdk_event *event, void *user)
+{
+    struct outside *o = user;
+
+    if (event->candidate != (int)o->job->candidate.index ||
+            event->attempt != (int)o->job->candidate.attempt ||
+            !pdk_streq(event->task, o->job->candidate.task))
+        return 0;
+    if (event->type == PDK_EVENT_ATTEMPT_FAILED)
+        o->blamed = o->blamed ||
+                pdk_streq(pdk_json_get_str(event->body, "reason", ""), "wrote_outside");
+    return event->type == PDK_EVENT_LEAK_FOUND ? add_leak(o, event) : 0;
+}
+
+/* A candidate that cheated lands by nobody's word, whatever its verdict is by now. */
+static int check_outside(const struct job *job, struct pdk_err *err)
+{
+    struct outside o = { job, false, 0, PDK_BUF_INIT };
+    int rc = pdk_store_events(job->cli->store, job->run.id, 0, visit_outside, &o, err);
+
+    if (rc >= 0 && o.blamed)
+        rc = pdk_fail(err, PDK_ECONFLICT, 0, "%s: %s%s", PDK_LAND_OUTSIDE,
+                o.n > 0 ? pdk_buf_str(&o.names) : "see the run's warnings",
+                o.n > 4 ? " and more" : "");
+    else
+        pdk_land_result_fini(job->result);
+    pdk_buf_fini(&o.names);
+    return rc;
+}
+
 static int check_verdict(const struct job *job, struct pdk_err *err)
 {
     const struct pdk_candidate_row *c = &job->candidate;
 
-    if (pdk_streq(c->verdict, "pass"))
+    if (check_outside(job, err) < 0)
+        return err->code;
+    if (may_land(job))
         return 0;
     (void)pdk_fail(err, PDK_ECONFLICT, 0, "c%lld of run %s did not pass: %s%s%s",
             (long long)c->index, job->run.id, c->verdict ? c->verdict : "not judged",
             c->reason ? ", " : "", c->reason ? c->reason : "");
     return pdk_hint(err, "'paddock diff %s/c%lld' shows what it did", job->run.id,
             (long long)c->index);
+}
+
+static bool is_landed(const struct pdk_promotion_row *row)
+{
+    return pdk_streq(row->state, "done") &&
+            (pdk_streq(row->as, "worktree") || pdk_streq(row->as, "commit"));
+}
+
+/* A run is brought home once: twice is a mistake, or somebody else's decision overturned. */
+static int check_first(const struct job *job, struct pdk_err *err)
+{
+    PDK_AUTO_PROMOTION_ROWS struct pdk_promotion_rows rows = { NULL, 0 };
+    bool undone = false;
+
+    if (job->landing->as == PDK_AS_PATCH || job->landing->as == PDK_AS_BRANCH)
+        return 0;
+    if (pdk_store_promotions(job->cli->store, job->run.id, &rows, err) < 0)
+        return err->code;
+    for (size_t i = 0; i < rows.len; i++) {
+        const struct pdk_promotion_row *row = &rows.items[i];
+
+        undone = undone || (pdk_streq(row->as, "undo") && pdk_streq(row->state, "done"));
+        if (!is_landed(row) || !pdk_streq(row->task, job->candidate.task))
+            continue;
+        if (undone && job->landing->again)
+            return 0;
+        (void)pdk_fail(err, PDK_ECONFLICT, 0, "c%lld of run %s was promoted already%s",
+                (long long)row->candidate, job->run.id, undone ? ", and taken back" : "");
+        return pdk_hint(err,
+                undone ? "--again promotes all the same"
+                       : "'paddock undo %.8s' takes that back",
+                row->id);
+    }
+    return 0;
 }
 
 static int look_up(struct pdk_cli *cli, struct job *job, struct pdk_err *err)
@@ -76,7 +176,7 @@ static int look_up(struct pdk_cli *cli, struct job *job, struct pdk_err *err)
     if (pdk_store_run(cli->store, landing->run, &job->run, err) < 0 ||
             pdk_store_candidate(cli->store, job->run.id, landing->task,
                     landing->candidate, &job->candidate, err) < 0 ||
-            check_verdict(job, err) < 0)
+            check_verdict(job, err) < 0 || check_first(job, err) < 0)
         return err->code;
     job->base.commit.hex[0] = '\0';
     (void)parse_oid(job->run.base_commit, &job->base.commit); /* none on an unborn HEAD */
@@ -95,6 +195,7 @@ static int choose_target(struct pdk_cli *cli, struct job *job, struct pdk_err *e
 
     switch (landing->as) {
     case PDK_AS_WORKTREE:
+    case PDK_AS_COMMIT:
         job->target = strdup(cli->repo->root);
         break;
     case PDK_AS_PATCH:
@@ -103,7 +204,6 @@ static int choose_target(struct pdk_cli *cli, struct job *job, struct pdk_err *e
                 : pdk_strf("%s-c%d.patch", job->run.id, landing->candidate);
         break;
     case PDK_AS_BRANCH:
-    case PDK_AS_COMMIT:
         job->target = landing->branch
                 ? strdup(landing->branch)
                 : pdk_strf("paddock/%s%s%s", job->run.id, landing->task ? "/" : "",
@@ -140,6 +240,11 @@ static int record_intent(struct pdk_cli *cli, const struct job *job, struct pdk_
     (void)pdk_json_set_int(body, "candidate", job->candidate.index);
     (void)pdk_json_set_str(body, "tree", job->tree.hex);
     (void)pdk_json_set_bytes(body, "target", job->target, strlen(job->target));
+    pdk_landing_sign(cli, body);
+    (void)pdk_json_set_str(body, "decision", "promoted");
+    (void)pdk_json_set_str(body, "verdict", job->candidate.verdict);
+    if (!pdk_streq(job->candidate.verdict, "pass"))
+        (void)pdk_json_set_bool(body, "unproven", true);
     return record(cli, job, PDK_EVENT_PROMOTION_INTENT, body, err);
 }
 
@@ -158,8 +263,13 @@ static int record_done(struct pdk_cli *cli, const struct job *job, struct pdk_er
 {
     struct pdk_json *body = pdk_json_object();
 
-    (void)pdk_json_set_int(body, "paths", (int64_t)job->paths);
+    (void)pdk_json_set_int(body, "paths", job->result ? (int64_t)job->result->len : 0);
     return record(cli, job, PDK_EVENT_PROMOTION_DONE, body, err);
+}
+
+static const char *subject_of(const struct job *job)
+{
+    return job->run.title ? job->run.title : job->run.mission;
 }
 
 static void say_paths(const struct pdk_cli *cli, const struct pdk_land_result *result)
@@ -173,30 +283,55 @@ static void say_paths(const struct pdk_cli *cli, const struct pdk_land_result *r
     }
 }
 
+/* With everything in place: the commit, where one is wanted, and the record. */
+static int land_on_commit(const char *id, void *user, struct pdk_err *err)
+{
+    struct job *job = user;
+
+    (void)id; /* the job's own */
+    if (job->landing->as == PDK_AS_COMMIT &&
+            pdk_landing_commit(
+                    job->cli, &job->run, (int)job->candidate.index, job->id, err) < 0)
+        return err->code;
+    return record_done(job->cli, job, err);
+}
+
+static void print_preview(const struct pdk_cli *cli, const struct pdk_land_result *result)
+{
+    for (size_t i = 0; !cli->json && i < result->len; i++) {
+        PDK_AUTO_BUF struct pdk_buf clean = PDK_BUF_INIT;
+
+        pdk_utf8_printable(result->paths[i].path, strlen(result->paths[i].path), &clean);
+        printf("%c %s\n", result->paths[i].status, pdk_buf_str(&clean));
+    }
+}
+
 static int land_worktree(struct pdk_cli *cli, struct job *job, struct pdk_err *err)
 {
     PDK_AUTO_FREE char *lock = pdk_path_join(cli->paths.dir, "promote.lock");
-    struct pdk_land_result result = { 0 };
+    PDK_AUTO_FREE char *journal = pdk_landing_journal(cli);
     struct pdk_land_spec spec = {
         .repo = cli->repo,
         .vault = cli->vault,
         .from = job->from,
         .to = job->tree,
         .lock = lock,
+        .journal = journal,
+        .id = job->id,
+        .commit = land_on_commit,
+        .user = job,
         .dry_run = job->landing->dry_run,
     };
-    int rc = lock ? pdk_land_worktree(&spec, &result, err) : pdk_fail_nomem(err);
+    int rc;
 
-    job->paths = result.len;
-    for (size_t i = 0; rc == 0 && job->landing->dry_run && i < result.len; i++) {
-        PDK_AUTO_BUF struct pdk_buf clean = PDK_BUF_INIT;
-
-        pdk_utf8_printable(result.paths[i].path, strlen(result.paths[i].path), &clean);
-        if (!cli->json)
-            printf("%c %s\n", result.paths[i].status, pdk_buf_str(&clean));
-    }
-    say_paths(cli, &result);
-    pdk_land_result_fini(&result);
+    if (!lock || !journal)
+        return pdk_fail_nomem(err);
+    if (job->landing->as == PDK_AS_COMMIT && pdk_promote_check_clean(cli->repo, err) < 0)
+        return err->code;
+    rc = pdk_land_worktree(&spec, job->result, err);
+    if (rc == 0 && job->landing->dry_run)
+        print_preview(cli, job->result);
+    say_paths(cli, job->result);
     return rc;
 }
 
@@ -204,7 +339,7 @@ static int land_branch(struct pdk_cli *cli, const struct job *job, struct pdk_er
 {
     struct pdk_branch_spec spec = {
         .branch = job->target,
-        .subject = job->run.title ? job->run.title : job->run.mission,
+        .subject = subject_of(job),
         .run = job->run.id,
         .candidate = (int)job->candidate.index,
         .parent = job->base.commit,
@@ -217,36 +352,47 @@ static int land_branch(struct pdk_cli *cli, const struct job *job, struct pdk_er
 
 static int land(struct pdk_cli *cli, struct job *job, struct pdk_err *err)
 {
+    int rc;
+
     switch (job->landing->as) {
     case PDK_AS_WORKTREE:
+    case PDK_AS_COMMIT:
         return land_worktree(cli, job, err);
     case PDK_AS_PATCH:
-        return pdk_promote_patch(cli->vault, &job->from, &job->tree, job->target, err);
+        rc = pdk_promote_patch(cli->vault, &job->from, &job->tree, job->target, err);
+        return rc < 0 ? rc : record_done(cli, job, err);
     case PDK_AS_BRANCH:
-        return land_branch(cli, job, err);
-    case PDK_AS_COMMIT:
-        break;
+        rc = land_branch(cli, job, err);
+        return rc < 0 ? rc : record_done(cli, job, err);
     }
-    return pdk_fail(err, PDK_EUNSUPPORTED, 0, "promotion as a commit is not built yet");
+    return pdk_fail(err, PDK_EBUG, 0, "no way to land");
+}
+
+static bool touches_worktree(const struct pdk_landing *landing)
+{
+    return landing->as == PDK_AS_WORKTREE || landing->as == PDK_AS_COMMIT;
 }
 
 static int land_recorded(struct pdk_cli *cli, struct job *job, struct pdk_err *err)
 {
     if (job->landing->dry_run)
-        return job->landing->as == PDK_AS_WORKTREE ? land(cli, job, err) : 0;
+        return touches_worktree(job->landing) ? land(cli, job, err) : 0;
     if (record_intent(cli, job, err) < 0)
         return err->code;
     if (land(cli, job, err) < 0) {
         record_failed(cli, job, err);
         return err->code;
     }
-    return record_done(cli, job, err);
+    return 0;
 }
 
-int pdk_landing_do(
-        struct pdk_cli *cli, const struct pdk_landing *landing, struct pdk_err *err)
+int pdk_landing_do(struct pdk_cli *cli, const struct pdk_landing *landing,
+        struct pdk_land_result *result, struct pdk_err *err)
 {
-    __attribute__((cleanup(job_fini))) struct job job = { .landing = landing };
+    PDK_AUTO_LAND_RESULT struct pdk_land_result own = { 0 };
+    __attribute__((cleanup(job_fini))) struct job job = {
+        .cli = cli, .landing = landing, .result = result ? result : &own
+    };
 
     if (pdk_cli_open_vault(cli, err) < 0 || look_up(cli, &job, err) < 0 ||
             choose_target(cli, &job, err) < 0)
@@ -254,8 +400,9 @@ int pdk_landing_do(
     if (land_recorded(cli, &job, err) < 0)
         return pdk_wrap(err, "promoting c%d of %s", landing->candidate, job.run.id);
     if (!landing->dry_run && strcmp(job.target, "-") != 0)
-        pdk_cli_say(cli, "promoted c%d of %s: %s %s\n", landing->candidate, job.run.id,
-                as_names[landing->as], job.target);
+        pdk_cli_say(cli, "promoted c%d of %s: %s %s%s\n", landing->candidate, job.run.id,
+                as_names[landing->as], job.target,
+                pdk_streq(job.candidate.verdict, "pass") ? "" : " (unproven)");
     return 0;
 }
 
@@ -273,68 +420,8 @@ int pdk_landing_branches(struct pdk_cli *cli, const struct pdk_plan *plan,
             .as = PDK_AS_BRANCH };
 
         if (landing.candidate > 0)
-            rc = pdk_landing_do(cli, &landing, err);
+            rc = pdk_landing_do(cli, &landing, NULL, err);
     }
     pdk_task_rows_fini(&tasks);
     return rc;
-}
-
-/* RUN: the winner of its only task. RUN/c2, RUN/TASK/c2: that one, as long as it passed. */
-static int choose_candidate(struct pdk_cli *cli, const struct pdk_run_name *name,
-        struct pdk_landing *landing, struct pdk_err *err)
-{
-    PDK_AUTO_RUN_ROW struct pdk_run_row run = { 0 };
-
-    if (name->candidate) {
-        landing->candidate = pdk_run_name_index(name, err);
-        return landing->candidate < 0 ? landing->candidate : 0;
-    }
-    if (pdk_store_run(cli->store, name->run, &run, err) < 0)
-        return err->code;
-    landing->candidate = (int)run.winner;
-    if (run.winner > 0)
-        return 0;
-    (void)pdk_fail(err, PDK_ECONFLICT, 0, "run %s has no winner: %s%s%s", run.id,
-            run.verdict ? run.verdict : run.state, run.reason ? ", " : "",
-            run.reason ? run.reason : "");
-    return pdk_hint(err, "'paddock show %s' tells why", run.id);
-}
-
-/* The document of `promote --json`. */
-static int print_landing(const struct pdk_cli *cli, const struct pdk_landing *landing)
-{
-    struct pdk_json *doc;
-
-    if (!cli->json)
-        return 0;
-    doc = pdk_json_object();
-    (void)pdk_json_set_int(doc, "schema_version", 1);
-    (void)pdk_json_set_str(doc, "run", landing->run);
-    (void)pdk_json_set_int(doc, "candidate", landing->candidate);
-    (void)pdk_json_set_str(doc, "as", as_names[landing->as]);
-    (void)pdk_json_set_str(doc, "decision", landing->dry_run ? "previewed" : "promoted");
-    return pdk_cli_print(cli, doc);
-}
-
-int pdk_command_promote(struct pdk_cli *cli, const struct pdk_args *args)
-{
-    PDK_AUTO_RUN_NAME struct pdk_run_name name = { NULL, NULL, NULL };
-    struct pdk_landing landing = {
-        .output = pdk_args_get(args, "output", NULL),
-        .branch = pdk_args_get(args, "branch", NULL),
-        .dry_run = pdk_args_has(args, "dry-run"),
-    };
-    struct pdk_err err = PDK_ERR_INIT;
-
-    if (pdk_run_name_parse(args->words[0], &name, &err) < 0 ||
-            pdk_landing_find(pdk_args_get(args, "as", "worktree"), &landing.as, &err) <
-                    0 ||
-            pdk_cli_open_store(cli, &err) < 0)
-        return pdk_cli_fail(cli, &err);
-    landing.run = name.run;
-    landing.task = name.task;
-    if (choose_candidate(cli, &name, &landing, &err) < 0 ||
-            pdk_landing_do(cli, &landing, &err) < 0)
-        return pdk_cli_fail(cli, &err);
-    return print_landing(cli, &landing);
 }

@@ -156,7 +156,7 @@ static int land(struct pdk_cli *cli, const struct pdk_plan *plan, const char *ru
             result->signal != 0)
         return 0;
     landing.candidate = result->winner;
-    return pdk_landing_do(cli, &landing, err);
+    return pdk_landing_do(cli, &landing, NULL, err);
 }
 
 static int carry_out(

@@ -44,10 +44,12 @@ static const struct pdk_option plan_options[] = {
 };
 
 static const struct pdk_option promote_options[] = {
-    TEXT("as", '\0', "HOW", "worktree (default), patch or branch"),
+    TEXT("as", '\0', "HOW", "worktree (default), patch, branch or commit"),
     TEXT("output", 'o', "FILE", "where the patch goes; - for stdout"),
     TEXT("branch", '\0', "NAME", "the branch to make"),
     SWITCH("dry-run", "say what would be written, write nothing"),
+    SWITCH("accept-unproven", "land what abstained as well; never what failed"),
+    SWITCH("again", "although the run was promoted before, and taken back"),
 };
 
 static const struct pdk_option diff_options[] = {
@@ -182,7 +184,8 @@ static const struct pdk_command_row table[] = {
             pdk_command_schema },
     { NULL, "show", "RUN[/CAND]", "A run and its verdicts", NO_OPTIONS, 1, 1,
             pdk_command_show },
-    { NULL, "undo", "[PROMOTION]", "Take a promotion back", NO_OPTIONS, 0, 1, NULL },
+    { NULL, "undo", "[PROMOTION]", "Take a promotion back", NO_OPTIONS, 0, 1,
+            pdk_command_undo },
     { NULL, "verdict", "[RUN]", "The verdicts of a run, folded from its log",
             OPTIONS(verdict_options), 0, 1, pdk_command_verdict },
     { NULL, "verify", "RUN[/CAND]", "Check a stored tree again", NO_OPTIONS, 1, 1, NULL },

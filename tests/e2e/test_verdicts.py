@@ -180,7 +180,7 @@ class ExitCodes(t.Case):
         self.assertGreater(refused, 0)
 
     def test_commands_that_are_not_built_say_so(self):
-        for words in (("mission", "resume", "x"), ("fleet", "resume", "x"), ("undo",),
+        for words in (("mission", "resume", "x"), ("fleet", "resume", "x"),
                       ("verify", "x")):
             with self.subTest(words):
                 result = self.paddock(*words, code=2)

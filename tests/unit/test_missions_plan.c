@@ -220,7 +220,6 @@ static const struct {
     { "sandbox: {container: {engine: opensandbox}}", "sandbox.container.engine" },
     { "stop: {on: first-pass}", "stop.on" },
     { "promote: {as: patch}", "" },
-    { "promote: {as: commit}", "promote.as" },
 };
 
 START_TEST(keys_without_effect_are_named_when_needed)
