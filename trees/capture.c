@@ -23,6 +23,7 @@
 #include "base/utf8.h"
 #include "trees/filter.h"
 #include "trees/index.h"
+#include "trees/index_cache.h"
 #include "trees/internal.h"
 #include "trees/repo.h"
 #include "trees/vault.h"
@@ -44,8 +45,13 @@ void pdk_dirt_fini(struct pdk_dirt *dirt)
     *dirt = (struct pdk_dirt){ NULL, 0 };
 }
 
-/* What the walk has said of an entry. */
-enum fate { FATE_UNTOLD, FATE_SEEN, FATE_GONE };
+/* What the walk has said of an entry, and what came of it. */
+enum fate {
+    FATE_UNTOLD,
+    FATE_SAME,  /* it stays as it is */
+    FATE_TAKEN, /* looked at: what it is now is among the fresh ones, if anywhere */
+    FATE_GONE
+};
 
 /* A capture, or a look for dirt, under way. */
 struct taking {
@@ -53,9 +59,12 @@ struct taking {
     const struct pdk_capture_spec *spec;
     struct pdk_filter *filter; /* NULL: raw */
     bool write;                /* blobs into the vault; else only their ids */
-    struct pdk_index before, after;
-    char *fates;  /* of each entry of before: enum fate */
-    int upper_fd; /* of an overlay; -1: none */
+    struct pdk_index_lease *lease;
+    const struct pdk_index *before; /* leased */
+    struct pdk_index fresh;         /* what differs from it, or may */
+    struct pdk_index after;         /* paths are before's and fresh's */
+    char *fates;                    /* of each entry of before: enum fate */
+    int upper_fd;                   /* of an overlay; -1: none */
     struct pdk_tree_update *updates;
     size_t updates_len, updates_cap;
     struct pdk_capture *out; /* NULL when looking for dirt */
@@ -275,30 +284,18 @@ static int add_warning(struct taking *t, enum pdk_capture_warning_kind kind,
 }
 
 /* A new entry of the new index; NULL when out of memory. */
-static struct pdk_index_entry *keep_entry(struct taking *t, const char *path,
+static struct pdk_index_entry *add_fresh(struct taking *t, const char *path,
         uint32_t mode, const struct pdk_oid *oid, struct pdk_err *err)
 {
-    if (pdk_index_add(&t->after, path, mode, oid, err) < 0)
+    if (pdk_index_add(&t->fresh, path, mode, oid, err) < 0)
         return NULL;
-    return &t->after.entries[t->after.len - 1];
+    return &t->fresh.entries[t->fresh.len - 1];
 }
 
-static void mark_seen(struct taking *t, const struct pdk_index_entry *entry)
+static void mark(struct taking *t, const struct pdk_index_entry *entry, enum fate fate)
 {
     if (entry)
-        t->fates[entry - t->before.entries] = FATE_SEEN;
-}
-
-static int keep_same(
-        struct taking *t, const struct pdk_index_entry *old, struct pdk_err *err)
-{
-    struct pdk_index_entry *made = keep_entry(t, old->path, old->mode, &old->oid, err);
-
-    if (!made)
-        return err->code;
-    made->stat = old->stat;
-    made->upper = old->upper;
-    return 0;
+        t->fates[entry - t->before->entries] = (char)fate;
 }
 
 static char status_of(const struct pdk_index_entry *old, uint32_t mode)
@@ -346,9 +343,10 @@ static int take_item(
     if (rc == TAKE_UNREADABLE) {
         if (add_warning(t, PDK_CAPTURE_UNREADABLE, item->path, err) < 0)
             return err->code;
-        return old ? keep_same(t, old, err) : 0;
+        mark(t, old, FATE_SAME);
+        return 0;
     }
-    made = keep_entry(t, item->path, mode, &oid, err);
+    made = add_fresh(t, item->path, mode, &oid, err);
     if (!made)
         return err->code;
     made->upper = t->upper_fd >= 0;
@@ -368,13 +366,11 @@ static int take_item(
 static void mark_gone(struct taking *t, const char *path)
 {
     size_t n = 0;
-    const struct pdk_index_entry *entry = pdk_index_find(&t->before, path);
-    const struct pdk_index_entry *below = pdk_index_below(&t->before, path, &n);
+    const struct pdk_index_entry *below = pdk_index_below(t->before, path, &n);
 
-    if (entry)
-        t->fates[entry - t->before.entries] = FATE_GONE;
+    mark(t, pdk_index_find(t->before, path), FATE_GONE);
     for (size_t i = 0; i < n; i++)
-        t->fates[below - t->before.entries + (ptrdiff_t)i] = FATE_GONE;
+        mark(t, &below[i], FATE_GONE);
 }
 
 static int capture_visit(
@@ -382,12 +378,13 @@ static int capture_visit(
 {
     struct taking *t = user;
 
-    mark_seen(t, item->entry);
     switch (item->event) {
     case PDK_WALK_SAME:
-        return t->write ? keep_same(t, item->entry, err) : 0;
+        mark(t, item->entry, FATE_SAME);
+        return 0;
     case PDK_WALK_CHECK:
     case PDK_WALK_NEW:
+        mark(t, item->entry, FATE_TAKEN);
         return take_item(t, item, err);
     case PDK_WALK_GONE:
         mark_gone(t, item->path);
@@ -401,19 +398,16 @@ static int capture_visit(
 /* ---- the whole */
 
 /* Of an overlay only changes are told: what was not is as it was. Elsewhere it is gone. */
-static int note_untold(struct taking *t, struct pdk_err *err)
+static int settle_fates(struct taking *t, struct pdk_err *err)
 {
-    for (size_t i = 0; i < t->before.len; i++) {
-        const struct pdk_index_entry *old = &t->before.entries[i];
-        int rc = 0;
+    for (size_t i = 0; i < t->before->len; i++) {
+        const struct pdk_index_entry *old = &t->before->entries[i];
 
         /* What was in the upper layer would have been told of, were it there. */
-        if (t->fates[i] == FATE_UNTOLD && t->upper_fd >= 0 && !old->upper)
-            rc = t->write ? keep_same(t, old, err) : 0;
-        else if (t->fates[i] != FATE_SEEN)
-            rc = add_dirt(t, 'D', old->path, err);
-        if (rc < 0)
-            return rc;
+        if (t->fates[i] == FATE_UNTOLD)
+            t->fates[i] = t->upper_fd >= 0 && !old->upper ? FATE_SAME : FATE_GONE;
+        if (t->fates[i] == FATE_GONE && add_dirt(t, 'D', old->path, err) < 0)
+            return err->code;
     }
     return 0;
 }
@@ -432,9 +426,10 @@ static int by_dirt_path(const void *a, const void *b)
 
 static int begin(struct taking *t, struct pdk_err *err)
 {
-    if (pdk_index_read(t->spec->index, &t->before, err) < 0)
+    if (pdk_index_borrow(t->spec->repo->indexes, t->spec->index, &t->lease, err) < 0)
         return err->code;
-    t->fates = calloc(t->before.len + 1, sizeof(*t->fates));
+    t->before = pdk_index_leased(t->lease);
+    t->fates = calloc(t->before->len + 1, sizeof(*t->fates));
     if (!t->fates)
         return pdk_fail_nomem(err);
     if (t->spec->upper) {
@@ -443,16 +438,16 @@ static int begin(struct taking *t, struct pdk_err *err)
         if (t->upper_fd < 0)
             return pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", t->spec->upper);
     }
-    if (!pdk_filter_needed(
-                t->spec->repo, pdk_index_has_name(&t->before, ".gitattributes")))
+    if (!pdk_filter_needed(t->spec->repo, t->before->has_attributes))
         return 0;
-    return pdk_filter_open(t->vault, t->spec->repo, &t->before.tree, &t->filter, err);
+    return pdk_filter_open(t->vault, t->spec->repo, &t->before->tree, &t->filter, err);
 }
 
 static void taking_fini(struct taking *t)
 {
-    pdk_index_fini(&t->before);
     pdk_index_fini(&t->after);
+    pdk_index_fini(&t->fresh);
+    pdk_index_return(t->lease);
     pdk_filter_free(t->filter);
     free(t->fates);
     if (t->upper_fd >= 0)
@@ -465,18 +460,18 @@ static int walk_all(struct taking *t, uint64_t *ignored, struct pdk_err *err)
     struct pdk_walk_spec walk = { .repo = t->spec->repo,
         .root_fd = t->spec->root_fd,
         .upper_fd = -1,
-        .index = &t->before,
         .visit = capture_visit,
         .user = t };
 
     t->upper_fd = -1;
     if (begin(t, err) < 0)
         return err->code;
+    walk.index = t->before;
     walk.upper_fd = t->upper_fd;
-    if (pdk_walk(&walk, err) < 0 || note_untold(t, err) < 0)
+    if (pdk_walk(&walk, err) < 0 || settle_fates(t, err) < 0)
         return err->code;
-    if (t->after.len > 1)
-        qsort(t->after.entries, t->after.len, sizeof(*t->after.entries), by_path);
+    if (t->fresh.len > 1)
+        qsort(t->fresh.entries, t->fresh.len, sizeof(*t->fresh.entries), by_path);
     *ignored = walk.ignored_files;
     return 0;
 }
@@ -486,25 +481,35 @@ static bool same_object(const struct pdk_index_entry *a, const struct pdk_index_
     return a && a->mode == b->mode && pdk_oid_equal(&a->oid, &b->oid);
 }
 
-/* What differs between the two indexes, as updates of the tree: both are sorted. */
-static int collect_updates(struct taking *t, struct pdk_err *err)
+/* The next of both in path order: an entry of before, what there is of it now, or something new. */
+static int merge_one(struct taking *t, const struct pdk_index_entry *old,
+        const struct pdk_index_entry *now, bool stays, struct pdk_err *err)
 {
     static const struct pdk_oid none = { "" };
+
+    if (stays)
+        return pdk_index_keep(&t->after, old, err);
+    if (!now)
+        return add_update(t, old->path, 0, &none, err);
+    if (!same_object(old, now) && add_update(t, now->path, now->mode, &now->oid, err) < 0)
+        return err->code;
+    return pdk_index_keep(&t->after, now, err);
+}
+
+/* The new index, and what differs between the two as updates of the tree: both are sorted. */
+static int merge(struct taking *t, struct pdk_err *err)
+{
     size_t i = 0, j = 0;
 
-    while (i < t->before.len || j < t->after.len) {
+    while (i < t->before->len || j < t->fresh.len) {
         const struct pdk_index_entry *a =
-                i < t->before.len ? &t->before.entries[i] : NULL;
-        const struct pdk_index_entry *b = j < t->after.len ? &t->after.entries[j] : NULL;
+                i < t->before->len ? &t->before->entries[i] : NULL;
+        const struct pdk_index_entry *b = j < t->fresh.len ? &t->fresh.entries[j] : NULL;
         int order = !a ? 1 : !b ? -1 : strcmp(a->path, b->path);
-        int rc = 0;
+        bool stays = order < 0 && t->fates[i] == FATE_SAME;
 
-        if (a && order < 0)
-            rc = add_update(t, a->path, 0, &none, err);
-        else if (b && (order > 0 || !same_object(a, b)))
-            rc = add_update(t, b->path, b->mode, &b->oid, err);
-        if (rc < 0)
-            return rc;
+        if (merge_one(t, order <= 0 ? a : NULL, order >= 0 ? b : NULL, stays, err) < 0)
+            return err->code;
         i += order <= 0;
         j += order >= 0;
     }
@@ -528,8 +533,8 @@ static bool same_index(const struct pdk_index *a, const struct pdk_index *b)
 
 static int settle(struct taking *t, struct pdk_err *err)
 {
-    if (collect_updates(t, err) < 0 ||
-            pdk_tree_apply(t->vault, &t->before.tree, t->updates, t->updates_len,
+    if (merge(t, err) < 0 ||
+            pdk_tree_apply(t->vault, &t->before->tree, t->updates, t->updates_len,
                     &t->out->tree, err) < 0)
         return err->code;
     if (t->dropped > 0) {
@@ -538,7 +543,7 @@ static int settle(struct taking *t, struct pdk_err *err)
             return err->code;
     }
     t->after.tree = t->out->tree;
-    if (same_index(&t->before, &t->after))
+    if (same_index(t->before, &t->after))
         return 0;
     return pdk_index_write(t->spec->index, &t->after, err);
 }

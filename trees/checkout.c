@@ -430,8 +430,7 @@ int pdk_checkout_switch(struct pdk_vault *vault, const struct pdk_checkout_spec 
         rc = pdk_index_read(spec->index, &old, err);
     if (rc == 0)
         rc = pdk_diff_trees(vault, from, &spec->tree, 0, &diff, err);
-    c.filtered =
-            pdk_filter_needed(spec->repo, pdk_index_has_name(&old, ".gitattributes"));
+    c.filtered = pdk_filter_needed(spec->repo, old.has_attributes);
     if (rc == 0)
         rc = switch_files(&c, &diff, err);
     if (rc == 0)

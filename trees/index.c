@@ -22,18 +22,10 @@ enum {
 
 static const char extension[] = "PDKT";
 
-/* Paths of a file that was read lie in its bytes; others are allocated one by one. */
-static bool is_borrowed(const struct pdk_index *index, const char *path)
-{
-    uintptr_t at = (uintptr_t)path, start = (uintptr_t)index->bytes;
-
-    return index->bytes && at >= start && at < start + index->bytes_len;
-}
-
 void pdk_index_fini(struct pdk_index *index)
 {
     for (size_t i = 0; i < index->len; i++)
-        if (!is_borrowed(index, index->entries[i].path))
+        if (!index->entries[i].borrowed)
             free(index->entries[i].path);
     free(index->entries);
     free(index->bytes);
@@ -89,6 +81,19 @@ int pdk_index_add(struct pdk_index *index, const char *path, uint32_t mode,
     return 0;
 }
 
+int pdk_index_keep(
+        struct pdk_index *index, const struct pdk_index_entry *old, struct pdk_err *err)
+{
+    struct pdk_index_entry *made = add_entry(index, err);
+
+    if (!made)
+        return err->code;
+    *made = *old;
+    made->borrowed = true;
+    index->len++;
+    return 0;
+}
+
 /* The first entry whose path is not below `path` in byte order. */
 static size_t lower_bound(const struct pdk_index *index, const char *path)
 {
@@ -126,20 +131,73 @@ struct pdk_index_entry *pdk_index_below(
     return index->entries ? &index->entries[at] : NULL;
 }
 
-bool pdk_index_has_name(const struct pdk_index *index, const char *name)
+/* How path compares with "<name>/", before whatever comes after that. */
+static int compare_below(const char *path, const char *name, size_t len)
 {
-    for (size_t i = 0; i < index->len; i++)
-        if (strcmp(pdk_path_basename(index->entries[i].path), name) == 0)
-            return true;
-    return false;
+    int order = strncmp(path, name, len);
+
+    return order != 0 ? order : (unsigned char)path[len] - '/';
+}
+
+/* The first entry of the range that is not before what is below name, or (past) after it. */
+static size_t bound_below(const struct pdk_index *index,
+        const struct pdk_index_range *range, const char *name, bool past)
+{
+    size_t low = range->first, high = range->end, len = strlen(name);
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = compare_below(index->entries[middle].path + range->skip, name, len);
+
+        if (order < 0 || (past && order == 0))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct pdk_index_range pdk_index_all(const struct pdk_index *index)
+{
+    return (struct pdk_index_range){ 0, index->len, 0 };
+}
+
+struct pdk_index_range pdk_index_range_below(const struct pdk_index *index,
+        const struct pdk_index_range *range, const char *name)
+{
+    struct pdk_index_range below = { .skip = range->skip + strlen(name) + 1 };
+    struct pdk_index_range rest = *range;
+
+    below.first = rest.first = bound_below(index, range, name, false);
+    below.end = bound_below(index, &rest, name, true);
+    return below;
+}
+
+struct pdk_index_entry *pdk_index_find_in(const struct pdk_index *index,
+        const struct pdk_index_range *range, const char *name)
+{
+    size_t low = range->first, high = range->end;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(index->entries[middle].path + range->skip, name);
+
+        if (order == 0)
+            return &index->entries[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
 }
 
 bool pdk_index_has_below(const struct pdk_index *index, const char *dir)
 {
-    PDK_AUTO_FREE char *prefix = pdk_strf("%s/", dir);
-    size_t at = prefix ? lower_bound(index, prefix) : index->len;
+    struct pdk_index_range all = pdk_index_all(index);
+    struct pdk_index_range below = pdk_index_range_below(index, &all, dir);
 
-    return at < index->len && pdk_starts_with(index->entries[at].path, prefix);
+    return below.first < below.end;
 }
 
 static bool before(uint32_t s, uint32_t ns, const struct timespec *than)
@@ -194,38 +252,34 @@ static unsigned char digit_of(char c)
     return (unsigned char)(c <= '9' ? c - '0' : c - 'a' + 10);
 }
 
-static void put_oid(struct pdk_buf *out, const struct pdk_oid *oid)
+static void raw_of(const struct pdk_oid *oid, char out[OID_LEN])
 {
-    unsigned char raw[OID_LEN];
-
     for (size_t i = 0; i < OID_LEN; i++)
-        raw[i] = (unsigned char)(digit_of(oid->hex[2 * i]) << 4 |
-                digit_of(oid->hex[2 * i + 1]));
-    pdk_buf_add(out, raw, sizeof(raw));
+        out[i] = (char)(digit_of(oid->hex[2 * i]) << 4 | digit_of(oid->hex[2 * i + 1]));
 }
 
+/* One addition an entry: there are thousands. */
 static void put_entry(struct pdk_buf *out, const struct pdk_index_entry *e, bool ours)
 {
-    size_t start = out->len, len = strlen(e->path);
+    static const char zeros[8] = "";
+    const uint32_t numbers[] = { e->stat.ctime_s, e->stat.ctime_ns, e->stat.mtime_s,
+        e->stat.mtime_ns, e->stat.dev, e->stat.ino, e->mode, e->stat.uid, e->stat.gid,
+        e->stat.size };
+    size_t len = strlen(e->path);
     uint16_t flags = (uint16_t)(len < NAME_MASK ? len : NAME_MASK);
+    char fixed[FIXED_LEN];
 
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        uint32_t v = htonl(numbers[i]);
+
+        memcpy(fixed + i * sizeof(v), &v, sizeof(v));
+    }
+    raw_of(&e->oid, fixed + sizeof(numbers));
     flags = htons((uint16_t)(flags | (ours && e->upper ? UPPER_BIT : 0)));
-    put32(out, e->stat.ctime_s);
-    put32(out, e->stat.ctime_ns);
-    put32(out, e->stat.mtime_s);
-    put32(out, e->stat.mtime_ns);
-    put32(out, e->stat.dev);
-    put32(out, e->stat.ino);
-    put32(out, e->mode);
-    put32(out, e->stat.uid);
-    put32(out, e->stat.gid);
-    put32(out, e->stat.size);
-    put_oid(out, &e->oid);
-    pdk_buf_add(out, &flags, sizeof(flags));
+    memcpy(fixed + sizeof(numbers) + OID_LEN, &flags, sizeof(flags));
+    pdk_buf_add(out, fixed, sizeof(fixed));
     pdk_buf_add(out, e->path, len);
-    do
-        pdk_buf_addc(out, '\0');
-    while ((out->len - start) % 8 != 0);
+    pdk_buf_add(out, zeros, 8 - (FIXED_LEN + len) % 8);
 }
 
 static int write_index(
@@ -233,6 +287,7 @@ static int write_index(
 {
     PDK_AUTO_BUF struct pdk_buf out = PDK_BUF_INIT;
     unsigned char sum[OID_LEN];
+    char tree[OID_LEN];
 
     pdk_buf_adds(&out, "DIRC");
     put32(&out, 2);
@@ -242,7 +297,8 @@ static int write_index(
     if (ours && index->tree.hex[0]) {
         pdk_buf_adds(&out, extension);
         put32(&out, OID_LEN);
-        put_oid(&out, &index->tree);
+        raw_of(&index->tree, tree);
+        pdk_buf_add(&out, tree, sizeof(tree));
     }
     if (pdk_buf_ok(&out, err) < 0)
         return err->code;
@@ -269,6 +325,11 @@ static int corrupt(const char *path, const char *what, struct pdk_err *err)
     return pdk_fail(err, PDK_ECORRUPT, 0, "the index '%s' is damaged: %s", path, what);
 }
 
+static bool is_attributes(const char *path, size_t len)
+{
+    return path[len - 1] == 's' && strcmp(pdk_path_basename(path), ".gitattributes") == 0;
+}
+
 /* One entry at `at`; returns its length, or 0 where it does not fit. */
 static size_t read_entry(
         char *at, size_t left, struct pdk_index *index, struct pdk_err *err)
@@ -287,6 +348,7 @@ static size_t read_entry(
         return 0;
     memcpy(&flags, at + FIXED_LEN - sizeof(flags), sizeof(flags));
     e->path = at + FIXED_LEN;
+    e->borrowed = true;
     e->mode = get32(at + 24);
     e->upper = (ntohs(flags) & UPPER_BIT) != 0;
     hex_of(at + 40, &e->oid);
@@ -294,6 +356,7 @@ static size_t read_entry(
         get32(at + 12), get32(at + 16), get32(at + 20), get32(at + 28), get32(at + 32),
         get32(at + 36) };
     index->len++;
+    index->has_attributes = index->has_attributes || is_attributes(e->path, len);
     len = (FIXED_LEN + len + 8) & ~(size_t)7;
     return len <= left ? len : 0;
 }
@@ -303,8 +366,12 @@ static int read_entries(const char *path, struct pdk_index *out, struct pdk_err 
     uint32_t n = get32(out->bytes + 8);
     size_t at = 12, end = out->bytes_len - OID_LEN;
 
-    if (n > MAX_ENTRIES)
+    if (n > MAX_ENTRIES || n > (end - at) / FIXED_LEN)
         return corrupt(path, "too many entries", err);
+    out->entries = calloc((size_t)n + 1, sizeof(*out->entries));
+    if (!out->entries)
+        return pdk_fail_nomem(err);
+    out->cap = (size_t)n + 1;
     for (uint32_t i = 0; i < n; i++) {
         size_t len = read_entry(out->bytes + at, end - at, out, err);
 

@@ -26,13 +26,15 @@ struct pdk_index_entry {
     struct pdk_oid oid;
     struct pdk_stat_data stat; /* all 0: unknown */
     bool upper; /* of an overlay: it was seen in the upper layer (kept in our indexes only) */
+    bool borrowed; /* path belongs to somebody else */
 };
 
 struct pdk_index {
     struct pdk_index_entry *entries; /* sorted by path bytes */
     size_t len, cap;
-    char *bytes; /* of the file that was read: paths may point into it */
+    char *bytes; /* of the file that was read: its paths point into it */
     size_t bytes_len;
+    bool has_attributes; /* there is a .gitattributes among the entries that were read */
     struct pdk_oid tree;
     struct timespec written; /* when the file that was read was last changed */
 };
@@ -44,15 +46,31 @@ void pdk_stat_data_of(const struct stat *st, struct pdk_stat_data *out);
 /* Adds at the end, in path order. path is copied. */
 int pdk_index_add(struct pdk_index *index, const char *path, uint32_t mode,
         const struct pdk_oid *oid, struct pdk_err *err);
+/* Adds old's like at the end, in path order. Its path is borrowed. */
+int pdk_index_keep(
+        struct pdk_index *index, const struct pdk_index_entry *old, struct pdk_err *err);
 /* The entry of the path, or NULL. */
 struct pdk_index_entry *pdk_index_find(const struct pdk_index *index, const char *path);
 /* The entries below the directory ("": all), n of them; they stand together. */
 struct pdk_index_entry *pdk_index_below(
         const struct pdk_index *index, const char *dir, size_t *n);
-/* Has any directory an entry of this name? */
-bool pdk_index_has_name(const struct pdk_index *index, const char *name);
 /* Is there an entry below the directory? */
 bool pdk_index_has_below(const struct pdk_index *index, const char *dir);
+
+/* The entries below one directory, for walks that go from one to the next. */
+struct pdk_index_range {
+    size_t first, end;
+    size_t skip; /* bytes of each path that are the directory's */
+};
+
+/* Of the whole index. */
+struct pdk_index_range pdk_index_all(const struct pdk_index *index);
+/* Of the directory `name` of the range's: empty where there is none. */
+struct pdk_index_range pdk_index_range_below(const struct pdk_index *index,
+        const struct pdk_index_range *range, const char *name);
+/* The entry `name` of the range's directory itself, or NULL. */
+struct pdk_index_entry *pdk_index_find_in(const struct pdk_index *index,
+        const struct pdk_index_range *range, const char *name);
 /*
  * The entry's file is as it was: same stat data, and not changed in the very moment in which the
  * index was written (git's "racily clean").

@@ -15,6 +15,7 @@
 #include "base/path.h"
 #include "process/env.h"
 #include "process/run.h"
+#include "trees/index_cache.h"
 #include "trees/repo_internal.h"
 
 /* What keeps git from running anything of the user's, or asking anybody. */
@@ -37,6 +38,7 @@ void pdk_repo_free(struct pdk_repo *repo)
     free(repo->excludes_file);
     free(repo->autocrlf);
     free(repo->eol);
+    pdk_index_cache_free(repo->indexes);
     free(repo);
 }
 
@@ -349,7 +351,9 @@ int pdk_repo_open(const char *dir, struct pdk_repo **out, struct pdk_err *err)
 {
     PDK_AUTO_REPO struct pdk_repo *repo = calloc(1, sizeof(*repo));
 
-    if (!repo)
+    if (repo)
+        repo->indexes = pdk_index_cache_new();
+    if (!repo || !repo->indexes)
         return pdk_fail_nomem(err);
     if (find_paths(dir, repo, err) < 0 || read_config(repo, err) < 0 ||
             check_head(repo, err) < 0)

@@ -17,6 +17,7 @@
 
 struct pdk_err;
 struct pdk_json;
+struct pdk_index_cache;
 struct pdk_vault;
 
 struct pdk_repo {
@@ -30,6 +31,8 @@ struct pdk_repo {
     char *autocrlf, *eol; /* core.autocrlf, core.eol as configured; NULL */
     bool file_mode;       /* core.fileMode */
     bool unborn;          /* HEAD names no commit yet */
+    struct pdk_index_cache
+            *indexes; /* of templates, for whoever looks at copies; NULL: none */
 };
 
 void pdk_repo_free(struct pdk_repo *repo);

@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "trees/checkout.h"
+#include "trees/index_cache.h"
 #include "trees/repo.h"
 #include "trees/template_internal.h"
 #include "trees/walk.h"
@@ -150,22 +151,23 @@ static bool has_dotgit(int root)
 
 static bool is_sound(const struct pdk_template *t, const struct pdk_repo *repo)
 {
-    PDK_AUTO_INDEX struct pdk_index index = { 0 };
+    PDK_AUTO_LEASE struct pdk_index_lease *lease = NULL;
     PDK_AUTO_FD int root = open(t->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct looking looking = { .index = &index };
+    struct looking looking = { 0 };
     struct pdk_walk_spec walk = { .repo = repo,
         .root_fd = root,
         .upper_fd = -1,
-        .index = &index,
         .visit = look_visit,
         .user = &looking };
     struct pdk_err err = PDK_ERR_INIT;
 
     if (root < 0 || has_dotgit(root) || !pdk_template_layers_sound(t) ||
-            pdk_index_read(t->index, &index, &err) < 0 ||
-            !pdk_oid_equal(&index.tree, &t->tree) || pdk_walk(&walk, &err) < 0)
+            pdk_index_borrow(repo->indexes, t->index, &lease, &err) < 0)
         return false;
-    return !looking.damaged && walk.ignored_files == 0 && looking.same == index.len;
+    walk.index = looking.index = pdk_index_leased(lease);
+    if (!pdk_oid_equal(&walk.index->tree, &t->tree) || pdk_walk(&walk, &err) < 0)
+        return false;
+    return !looking.damaged && walk.ignored_files == 0 && looking.same == walk.index->len;
 }
 
 /* ---- making it */

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
@@ -17,7 +18,12 @@
 #include "base/str.h"
 #include "trees/repo.h"
 
-enum { GITLINK = 0160000, IGNORE_MAX = 4 << 20, PATH_MAX_BYTES = 4095 };
+enum {
+    GITLINK = 0160000,
+    IGNORE_MAX = 4 << 20,
+    PATH_MAX_BYTES = 4095,
+    DENTS = 64 << 10 /* read at a time */
+};
 
 /* The ignore rules that hold in a directory: its own, then those above, then the user's. */
 struct rules {
@@ -27,20 +33,30 @@ struct rules {
 
 /* One name of a directory, looked at once. */
 struct name {
-    char *text;
+    char *text; /* in names->bytes */
     struct stat st;
 };
 
 struct names {
-    struct name *items;
-    size_t len, cap;
+    struct name *items; /* sorted */
+    size_t len;
+    struct pdk_buf bytes;
     bool nested; /* there is a .git among them */
+    bool rules;  /* there is a .gitignore */
 };
 
 struct walker {
     struct pdk_walk_spec *spec;
     struct rules info;     /* the user's info/exclude, weaker than every .gitignore */
     struct rules excludes; /* the repository's core.excludesFile, weakest */
+    char *dents;           /* DENTS bytes */
+    char path[PATH_MAX_BYTES + NAME_MAX + 2]; /* where the walk is */
+};
+
+/* A directory of the walk: the first len bytes of w->path. */
+struct place {
+    size_t len;
+    struct pdk_index_range entries; /* that are below it */
 };
 
 /* How a directory is walked. */
@@ -50,8 +66,8 @@ enum walk_how {
             1U << 1 /* of an overlay, where the upper layer stands over a lower one */
 };
 
-static int walk_directory(struct walker *w, const char *path, const struct rules *above,
-        unsigned int how, struct pdk_err *err);
+static int walk_directory(struct walker *w, const struct place *at,
+        const struct rules *above, unsigned int how, struct pdk_err *err);
 
 static int tell(struct walker *w, const struct pdk_walk_item *item, struct pdk_err *err)
 {
@@ -70,28 +86,8 @@ static int warn(struct walker *w, enum pdk_capture_warning_kind kind, const char
 
 static void names_fini(struct names *names)
 {
-    for (size_t i = 0; i < names->len; i++)
-        free(names->items[i].text);
     free(names->items);
-}
-
-static int add_name(
-        struct names *names, const char *text, const struct stat *st, struct pdk_err *err)
-{
-    if (names->len == names->cap) {
-        size_t cap = names->cap ? names->cap * 2 : 32;
-        struct name *grown = reallocarray(names->items, cap, sizeof(*grown));
-
-        if (!grown)
-            return pdk_fail_nomem(err);
-        names->items = grown;
-        names->cap = cap;
-    }
-    names->items[names->len].text = strdup(text);
-    if (!names->items[names->len].text)
-        return pdk_fail_nomem(err);
-    names->items[names->len++].st = *st;
-    return 0;
+    pdk_buf_fini(&names->bytes);
 }
 
 static int by_text(const void *a, const void *b)
@@ -99,37 +95,71 @@ static int by_text(const void *a, const void *b)
     return strcmp(((const struct name *)a)->text, ((const struct name *)b)->text);
 }
 
+/* The names, one after the other in names->bytes, each with its NUL. */
+static int list_names(
+        const struct walker *w, int fd, struct names *names, struct pdk_err *err)
+{
+    for (;;) {
+        ssize_t n = getdents64(fd, w->dents, DENTS);
+
+        if (n < 0)
+            return pdk_fail(err, PDK_EIO, errno, "cannot read a directory");
+        if (n == 0)
+            return pdk_buf_ok(&names->bytes, err);
+        for (ssize_t at = 0; at < n;) {
+            const struct dirent64 *entry = (const void *)(w->dents + at);
+            const char *name = entry->d_name;
+
+            at += entry->d_reclen;
+            if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+                continue;
+            names->nested = names->nested || strcmp(name, ".git") == 0;
+            names->rules = names->rules || strcmp(name, ".gitignore") == 0;
+            pdk_buf_add(&names->bytes, name, strlen(name) + 1);
+            names->len++;
+        }
+    }
+}
+
 /* What is in a directory that may not be read is not gone. */
 enum { READ_CLOSED = 1 };
 
-static int read_names(int fd, struct names *names, struct pdk_err *err)
+/* Looks at them all while the directory is open: afterwards nothing of it is held. */
+static int look_at_names(int fd, struct names *names)
 {
-    PDK_AUTO_DIR DIR *dir = fdopendir(fd);
-    const struct dirent *entry;
-    struct stat st;
+    size_t kept = 0;
 
-    if (!dir) {
-        (void)close(fd);
-        return pdk_fail(err, PDK_EIO, errno, "cannot read a directory");
-    }
-    for (errno = 0; (entry = readdir(dir)); errno = 0) {
-        const char *name = entry->d_name;
+    for (size_t i = 0; i < names->len; i++) {
+        struct name *name = &names->items[kept];
 
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-            continue;
-        names->nested = names->nested || strcmp(name, ".git") == 0;
-        if (fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-            if (add_name(names, name, &st, err) < 0)
-                return err->code;
-        } else if (errno != ENOENT) {
+        name->text = names->items[i].text;
+        if (fstatat(fd, name->text, &name->st, AT_SYMLINK_NOFOLLOW) == 0)
+            kept++;
+        else if (errno != ENOENT)
             return READ_CLOSED; /* listed, but not to be looked at */
-        }
     }
-    if (errno != 0)
-        return pdk_fail(err, PDK_EIO, errno, "cannot read a directory");
+    names->len = kept;
+    return 0;
+}
+
+static int read_names(
+        const struct walker *w, int fd, struct names *names, struct pdk_err *err)
+{
+    char *text;
+
+    if (list_names(w, fd, names, err) < 0)
+        return err->code;
+    names->items = calloc(names->len + 1, sizeof(*names->items));
+    if (!names->items)
+        return pdk_fail_nomem(err);
+    text = names->bytes.data;
+    for (size_t i = 0; i < names->len; i++) {
+        names->items[i].text = text;
+        text += strlen(text) + 1;
+    }
     if (names->len > 1)
         qsort(names->items, names->len, sizeof(*names->items), by_text);
-    return 0;
+    return look_at_names(fd, names);
 }
 
 /* ---- ignore rules */
@@ -168,10 +198,11 @@ static bool is_ignored(const struct rules *rules, const char *path, bool is_dir)
 
 /* ---- one name */
 
-static int visit_file(struct walker *w, const char *path, const struct stat *st,
-        const struct rules *rules, unsigned int how, struct pdk_err *err)
+static int visit_file(struct walker *w, const struct pdk_index_entry *entry,
+        const struct stat *st, const struct rules *rules, unsigned int how,
+        struct pdk_err *err)
 {
-    struct pdk_index_entry *entry = pdk_index_find(w->spec->index, path);
+    const char *path = w->path;
     struct pdk_walk_item item = {
         .event = PDK_WALK_NEW, .path = path, .st = st, .entry = entry
     };
@@ -187,13 +218,12 @@ static int visit_file(struct walker *w, const char *path, const struct stat *st,
 }
 
 /* A submodule of the base stays what it is while its directory is there. */
-static int visit_gitlink(
-        struct walker *w, const char *path, const struct stat *st, struct pdk_err *err)
+static int visit_gitlink(struct walker *w, const struct pdk_index_entry *entry,
+        const struct stat *st, struct pdk_err *err)
 {
-    struct pdk_walk_item item = { .event = PDK_WALK_SAME,
-        .path = path,
-        .st = st,
-        .entry = pdk_index_find(w->spec->index, path) };
+    struct pdk_walk_item item = {
+        .event = PDK_WALK_SAME, .path = w->path, .st = st, .entry = entry
+    };
 
     return tell(w, &item, err);
 }
@@ -227,18 +257,19 @@ static int settle_layer(
     return 0;
 }
 
-static int visit_directory(struct walker *w, const char *path, const struct stat *st,
-        const struct rules *rules, unsigned int how, struct pdk_err *err)
+static int visit_directory(struct walker *w, const struct pdk_index_entry *entry,
+        const struct place *at, const struct stat *st, const struct rules *rules,
+        unsigned int how, struct pdk_err *err)
 {
-    const struct pdk_index_entry *entry = pdk_index_find(w->spec->index, path);
+    const char *path = w->path;
     bool ignored = (how & WALK_IGNORED) || is_ignored(rules, path, true);
 
     if (entry && entry->mode == GITLINK)
-        return visit_gitlink(w, path, st, err);
+        return visit_gitlink(w, entry, st, err);
     /* It stands where a file was: in an upper layer nothing else tells that. */
     if (entry && (how & WALK_UPPER) && tell_gone(w, path, err) < 0)
         return err->code;
-    if (ignored && !pdk_index_has_below(w->spec->index, path)) {
+    if (ignored && at->entries.first == at->entries.end) {
         w->spec->ignored_files++;
         return 0;
     }
@@ -249,7 +280,7 @@ static int visit_directory(struct walker *w, const char *path, const struct stat
         if (rc < 0)
             return rc;
     }
-    return walk_directory(w, path, rules, how, err);
+    return walk_directory(w, at, rules, how, err);
 }
 
 /*
@@ -270,40 +301,71 @@ static int visit_upper(struct walker *w, const char *path, const struct name *na
     return pdk_fail(err, PDK_EIO, errno, "cannot look at '%s'", path);
 }
 
-static int visit_name(struct walker *w, const char *dir, const struct name *name,
+/* What is at w->path. */
+static int visit_here(struct walker *w, const struct place *dir, const struct name *name,
         const struct rules *rules, unsigned int how, struct pdk_err *err)
 {
-    PDK_AUTO_FREE char *path = pdk_strf("%s%s%s", dir, dir[0] ? "/" : "", name->text);
+    const struct pdk_index_entry *entry =
+            pdk_index_find_in(w->spec->index, &dir->entries, name->text);
     struct stat st = name->st;
 
-    if (!path)
-        return pdk_fail_nomem(err);
-    if (strcmp(name->text, ".git") == 0)
-        return 0;
-    if (pdk_path_is_dotgit(name->text, strlen(name->text)))
-        return warn(w, PDK_CAPTURE_DOTGIT, path, err);
-    if (strlen(path) > PATH_MAX_BYTES)
-        return pdk_fail(err, PDK_EINVAL, 0, "the path '%.60s…' is longer than %d bytes",
-                path, PATH_MAX_BYTES);
-    if (S_ISDIR(name->st.st_mode))
-        return visit_directory(w, path, &name->st, rules, how, err);
-    if ((how & WALK_UPPER) && visit_upper(w, path, name, &st, err) != 0)
+    if (S_ISDIR(st.st_mode)) {
+        struct place at = { strlen(w->path),
+            pdk_index_range_below(w->spec->index, &dir->entries, name->text) };
+
+        return visit_directory(w, entry, &at, &st, rules, how, err);
+    }
+    if ((how & WALK_UPPER) && visit_upper(w, w->path, name, &st, err) != 0)
         return err->code;
     if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
         return S_ISCHR(st.st_mode) && st.st_rdev == 0 && (how & WALK_UPPER)
                 ? 0
-                : warn(w, PDK_CAPTURE_SPECIAL, path, err);
-    return visit_file(w, path, &st, rules, how, err);
+                : warn(w, PDK_CAPTURE_SPECIAL, w->path, err);
+    return visit_file(w, entry, &st, rules, how, err);
+}
+
+static int visit_name(struct walker *w, const struct place *dir, const struct name *name,
+        const struct rules *rules, unsigned int how, struct pdk_err *err)
+{
+    size_t len = strlen(name->text), start = dir->len + (dir->len > 0);
+    int rc;
+
+    if (strcmp(name->text, ".git") == 0)
+        return 0;
+    if (dir->len > 0)
+        w->path[dir->len] = '/';
+    memcpy(w->path + start, name->text, len + 1);
+    if (pdk_path_is_dotgit(name->text, len))
+        rc = warn(w, PDK_CAPTURE_DOTGIT, w->path, err);
+    else if (start + len > PATH_MAX_BYTES)
+        rc = pdk_fail(err, PDK_EINVAL, 0, "the path '%.60s…' is longer than %d bytes",
+                w->path, PATH_MAX_BYTES);
+    else
+        rc = visit_here(w, dir, name, rules, how, err);
+    w->path[dir->len] = '\0';
+    return rc;
 }
 
 /* ---- directories */
 
-static int read_directory(struct walker *w, const char *path, unsigned int how,
-        struct names *names, struct rules *rules, struct pdk_err *err)
+/* Rules of an upper layer's directory may lie in the lower one. */
+static int read_own_rules(struct walker *w, int fd, unsigned int how,
+        const struct names *names, struct rules *rules, struct pdk_err *err)
 {
+    if (!names->rules && !(how & WALK_UPPER))
+        return 0;
+    return read_rules(
+            open_rules(fd, ".gitignore", O_NOFOLLOW), w->path, &rules->own, err);
+}
+
+static int read_directory(struct walker *w, unsigned int how, struct names *names,
+        struct rules *rules, struct pdk_err *err)
+{
+    const char *path = w->path;
     PDK_AUTO_FD int fd = pdk_beneath_open(w->spec->root_fd, path[0] ? path : ".",
             O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
-    int copy;
+    PDK_AUTO_FD int upper = -1;
+    int rc;
 
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
         return path[0] ? 0 : pdk_fail(err, PDK_ENOTFOUND, 0, "the working copy is gone");
@@ -311,42 +373,40 @@ static int read_directory(struct walker *w, const char *path, unsigned int how,
         return READ_CLOSED;
     if (fd < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", path);
-    if (read_rules(open_rules(fd, ".gitignore", O_NOFOLLOW), path, &rules->own, err) < 0)
-        return err->code;
-    if (how & WALK_UPPER)
-        copy = pdk_beneath_open(
+    if (how & WALK_UPPER) {
+        upper = pdk_beneath_open(
                 w->spec->upper_fd, path[0] ? path : ".", O_RDONLY | O_DIRECTORY, 0);
-    else
-        copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    if (copy < 0)
-        return pdk_fail(err, PDK_EIO, errno, "cannot read '%s'", path);
-    return read_names(copy, names, err);
+        if (upper < 0)
+            return pdk_fail(err, PDK_EIO, errno, "cannot read '%s'", path);
+    }
+    rc = read_names(w, upper >= 0 ? upper : fd, names, err);
+    return rc != 0 ? rc : read_own_rules(w, fd, how, names, rules, err);
 }
 
-static int visit_names(struct walker *w, const char *path, const struct names *names,
-        const struct rules *rules, unsigned int how, struct pdk_err *err)
+static int visit_names(struct walker *w, const struct place *at,
+        const struct names *names, const struct rules *rules, unsigned int how,
+        struct pdk_err *err)
 {
-    if (names->nested && path[0] && warn(w, PDK_CAPTURE_NESTED_REPO, path, err) < 0)
+    if (names->nested && at->len > 0 &&
+            warn(w, PDK_CAPTURE_NESTED_REPO, w->path, err) < 0)
         return err->code;
-    if (names->len == 0 && path[0] && how == 0)
-        return warn(w, PDK_CAPTURE_EMPTY_DIR, path, err);
+    if (names->len == 0 && at->len > 0 && how == 0)
+        return warn(w, PDK_CAPTURE_EMPTY_DIR, w->path, err);
     for (size_t i = 0; i < names->len; i++)
-        if (visit_name(w, path, &names->items[i], rules, how, err) < 0)
+        if (visit_name(w, at, &names->items[i], rules, how, err) < 0)
             return err->code;
     return 0;
 }
 
 /* Says once that it cannot be read, and for each entry below that it is as it was. */
-static int tell_closed(struct walker *w, const char *path, struct pdk_err *err)
+static int tell_closed(struct walker *w, const struct place *at, struct pdk_err *err)
 {
-    size_t n = 0;
-    struct pdk_index_entry *first = pdk_index_below(w->spec->index, path, &n);
-
-    if (warn(w, PDK_CAPTURE_UNREADABLE, path, err) < 0)
+    if (warn(w, PDK_CAPTURE_UNREADABLE, w->path, err) < 0)
         return err->code;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = at->entries.first; i < at->entries.end; i++) {
+        const struct pdk_index_entry *entry = &w->spec->index->entries[i];
         struct pdk_walk_item item = {
-            .event = PDK_WALK_SAME, .path = first[i].path, .entry = &first[i]
+            .event = PDK_WALK_SAME, .path = entry->path, .entry = entry
         };
 
         if (tell(w, &item, err) < 0)
@@ -356,17 +416,17 @@ static int tell_closed(struct walker *w, const char *path, struct pdk_err *err)
 }
 
 /* Recursion is as deep as a path has components: 2,048 at most, with little on the stack. */
-static int walk_directory(struct walker *w, const char *path, const struct rules *above,
-        unsigned int how, struct pdk_err *err)
+static int walk_directory(struct walker *w, const struct place *at,
+        const struct rules *above, unsigned int how, struct pdk_err *err)
 {
-    struct names names = { NULL, 0, 0, false };
+    struct names names = { .bytes = PDK_BUF_INIT };
     struct rules rules = { above, NULL };
-    int rc = read_directory(w, path, how, &names, &rules, err);
+    int rc = read_directory(w, how, &names, &rules, err);
 
     if (rc == READ_CLOSED)
-        rc = tell_closed(w, path, err);
+        rc = tell_closed(w, at, err);
     else if (rc == 0)
-        rc = visit_names(w, path, &names, &rules, how, err);
+        rc = visit_names(w, at, &names, &rules, how, err);
     pdk_ignore_free(rules.own);
     names_fini(&names);
     return rc;
@@ -388,18 +448,30 @@ static int read_info_rules(struct walker *w, struct pdk_err *err)
     return read_rules(open_rules(AT_FDCWD, info, 0), "", &w->info.own, err);
 }
 
+static int walk_all(struct walker *w, struct pdk_err *err)
+{
+    struct place top = { 0, pdk_index_all(w->spec->index) };
+    int rc = read_info_rules(w, err);
+
+    if (rc == 0)
+        rc = walk_directory(
+                w, &top, &w->info, w->spec->upper_fd >= 0 ? WALK_UPPER : 0, err);
+    pdk_ignore_free(w->info.own);
+    pdk_ignore_free(w->excludes.own);
+    return rc;
+}
+
 int pdk_walk(struct pdk_walk_spec *spec, struct pdk_err *err)
 {
-    struct walker w = { .spec = spec };
+    PDK_AUTO_FREE struct walker *w = calloc(1, sizeof(*w));
+    PDK_AUTO_FREE char *dents = malloc(DENTS);
     struct stat st;
-    int rc;
 
+    if (!w || !dents)
+        return pdk_fail_nomem(err);
     if (fstat(spec->root_fd, &st) < 0 || st.st_nlink == 0)
         return pdk_fail(err, PDK_ENOTFOUND, 0, "the working copy is gone");
-    rc = read_info_rules(&w, err);
-    if (rc == 0)
-        rc = walk_directory(&w, "", &w.info, spec->upper_fd >= 0 ? WALK_UPPER : 0, err);
-    pdk_ignore_free(w.info.own);
-    pdk_ignore_free(w.excludes.own);
-    return rc;
+    w->spec = spec;
+    w->dents = dents;
+    return walk_all(w, err);
 }

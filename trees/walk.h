@@ -24,8 +24,8 @@ enum pdk_walk_event {
 struct pdk_walk_item {
     enum pdk_walk_event event;
     const char *path;
-    const struct stat *st;         /* NULL for some warnings */
-    struct pdk_index_entry *entry; /* NULL: none */
+    const struct stat *st;               /* NULL for some warnings */
+    const struct pdk_index_entry *entry; /* NULL: none */
     enum pdk_capture_warning_kind kind;
 };
 
@@ -33,7 +33,7 @@ struct pdk_walk_spec {
     const struct pdk_repo *repo;
     int root_fd;
     int upper_fd; /* of an overlay: only what its upper layer has is told; -1: none */
-    struct pdk_index *index;
+    const struct pdk_index *index;
     int (*visit)(const struct pdk_walk_item *item, void *user, struct pdk_err *err);
     void *user;
     uint64_t ignored_files; /* filled: new files that ignore rules kept out */

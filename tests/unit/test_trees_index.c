@@ -12,6 +12,7 @@
 #include "tests/support/fixture.h"
 #include "tests/support/repo.h"
 #include "trees/index.h"
+#include "trees/index_cache.h"
 
 static const struct pdk_oid blob = { "ce013625030ba8dba906f756967f9e9ca394464a" };
 static const char *const paths[] = { "a", "a.b", "a/b", "d/ e\n", "d/\377", "z" };
@@ -236,12 +237,81 @@ START_TEST(without_an_error_to_fill)
 }
 END_TEST
 
+/* A file of many names is read once, until another one has its name. */
+START_TEST(a_shared_one_is_read_once)
+{
+    struct pdk_index_cache *cache = pdk_index_cache_new();
+    PDK_AUTO_FREE char *file = written();
+    PDK_AUTO_FREE char *other = pdk_test_path("other");
+    struct pdk_index_lease *first = NULL, *second = NULL, *third = NULL;
+    struct pdk_err err = PDK_ERR_INIT;
+
+    ck_assert_int_eq(pdk_index_borrow(cache, file, &first, &err), 0);
+    ck_assert_int_eq(pdk_index_borrow(cache, file, &second, &err), 0);
+    ck_assert_ptr_ne(first, second); /* of one name: not kept */
+    pdk_index_return(first);
+    pdk_index_return(second);
+
+    free(pdk_test_sh(pdk_test_dir(), "ln index other; ln index third"));
+    ck_assert_int_eq(pdk_index_borrow(cache, file, &first, &err), 0);
+    ck_assert_int_eq(pdk_index_borrow(cache, other, &second, &err), 0);
+    ck_assert_ptr_eq(first, second);
+    free(pdk_test_sh(pdk_test_dir(),
+            "cp index new; ln new more; touch -r index new; mv -f new other"));
+    ck_assert_int_eq(pdk_index_borrow(cache, other, &third, &err), 0);
+    ck_assert_ptr_ne(first, third);
+    pdk_index_cache_free(cache);
+    ck_assert_uint_eq(pdk_index_leased(first)->len, PATHS); /* still whole */
+    pdk_index_return(first);
+    pdk_index_return(second);
+    pdk_index_return(third);
+}
+END_TEST
+
+START_TEST(without_a_cache_each_is_read)
+{
+    PDK_AUTO_FREE char *file = written();
+    PDK_AUTO_LEASE struct pdk_index_lease *lease = NULL;
+    struct pdk_err err = PDK_ERR_INIT;
+
+    ck_assert_int_eq(pdk_index_borrow(NULL, file, &lease, &err), 0);
+    ck_assert_str_eq(pdk_index_leased(lease)->entries[0].path, "a");
+    pdk_index_return(pdk_take_ptr(&lease));
+    free(pdk_test_sh(pdk_test_dir(), ": > index"));
+    ck_assert_int_eq(pdk_index_borrow(NULL, file, &lease, &err), PDK_ECORRUPT);
+    ck_assert_ptr_null(lease);
+}
+END_TEST
+
+START_TEST(a_range_is_one_directory)
+{
+    PDK_AUTO_INDEX struct pdk_index index = { 0 };
+    struct pdk_index_range all, below;
+
+    fill(&index);
+    all = pdk_index_all(&index);
+    below = pdk_index_range_below(&index, &all, "d");
+    ck_assert_uint_eq(below.first, 3);
+    ck_assert_uint_eq(below.end, 5);
+    ck_assert_ptr_eq(pdk_index_find_in(&index, &below, "\377"), &index.entries[4]);
+    ck_assert_ptr_null(pdk_index_find_in(&index, &below, "z"));
+    ck_assert_ptr_eq(pdk_index_find_in(&index, &all, "a.b"), &index.entries[1]);
+    below = pdk_index_range_below(&index, &all, "a");
+    ck_assert_ptr_eq(pdk_index_find_in(&index, &below, "b"), &index.entries[2]);
+    below = pdk_index_range_below(&index, &all, "a.b");
+    ck_assert_uint_eq(below.first, below.end);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("trees_index");
     TCase *tc = tcase_create("index");
 
     tcase_add_checked_fixture(tc, pdk_test_dir_setup, pdk_test_dir_discard);
+    tcase_add_test(tc, a_shared_one_is_read_once);
+    tcase_add_test(tc, without_a_cache_each_is_read);
+    tcase_add_test(tc, a_range_is_one_directory);
     tcase_add_test(tc, what_is_written_is_read);
     tcase_add_test(tc, an_empty_one_too);
     tcase_add_test(tc, long_paths_are_whole);
