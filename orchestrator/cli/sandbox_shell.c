@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/sandbox_ask.h"
+#include "orchestrator/cli/sandbox_mode.h"
 #include "process/env.h"
 
 enum { WAIT_MS = 30000, EXIT_LOST = 125, TYPED = 4096 };
@@ -230,6 +231,24 @@ static int fill_params(struct shell *s, const struct pdk_args *args, const char 
     return pdk_json_ok(s->params, err);
 }
 
+/* Nothing changes the session's mode while its terminal is being opened or is open. */
+static int confine(struct shell *s, struct pdk_cli *cli, const struct pdk_args *args,
+        const struct pdk_named *named, int *lock, struct pdk_err *err)
+{
+    struct pdk_policy policy = { .mode = PDK_CONFINE_NONE };
+    struct pdk_json *v = NULL;
+    int rc = pdk_session_hold_terminal(cli, args, named, lock, err);
+
+    if (rc == 0)
+        rc = pdk_call_policy(cli, args, named, &policy, err);
+    if (rc == 0 && policy.mode != PDK_CONFINE_NONE)
+        rc = pdk_policy_to_json(&policy, &v, err);
+    if (rc == 0 && v)
+        rc = pdk_json_set(s->params, "confine", v);
+    pdk_policy_fini(&policy);
+    return rc;
+}
+
 static int run_loop(
         struct shell *s, const struct pdk_agent_start *start, struct pdk_err *err)
 {
@@ -279,6 +298,7 @@ int pdk_command_sandbox_shell(struct pdk_cli *cli, const struct pdk_args *args)
     PDK_AUTO_SANDBOX struct pdk_sandbox *sb = NULL;
     struct pdk_agent_start start = { .env = PDK_STRV_INIT };
     struct shell s = { .status = EXIT_LOST };
+    PDK_AUTO_FD int lock = -1;
     struct pdk_err err = PDK_ERR_INIT;
     int rc = pdk_named_find(cli, args->words[0], &named, &err);
 
@@ -288,6 +308,8 @@ int pdk_command_sandbox_shell(struct pdk_cli *cli, const struct pdk_args *args)
         rc = pdk_agent_start_init(&start, sb, &err);
     if (rc == 0)
         rc = fill_params(&s, args, pdk_sandbox_root(sb), &err);
+    if (rc == 0)
+        rc = confine(&s, cli, args, &named, &lock, &err);
     if (rc == 0)
         rc = run_raw(&s, &start, &err);
     pdk_json_free(s.params);

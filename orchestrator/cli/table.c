@@ -68,15 +68,23 @@ static const struct pdk_option create_options[] = {
     TEXT("include", '\0', "PATTERN", "ignored files to bring along"),
 };
 
+/* Of a call that runs something: what it may write, and who is asked for more. */
+#define CALL_OPTIONS                                                                     \
+    TEXT("mode", '\0', "MODE",                                                           \
+            "what it may write: read-only, workspace-write, danger-full-access"),        \
+            TEXT("require-enforcement", '\0', "LEVEL",                                   \
+                    "full: not where it holds only in part"),                            \
+            TEXT("session", '\0', "NAME", "whose mode holds, see `sandbox mode`"),       \
+            TEXT("sandbox-permissions", '\0', "MODE",                                    \
+                    "ask for a wider mode, for this call"),                              \
+            TEXT("justification", '\0', "TEXT", "why, for whoever decides")
+
+static const struct pdk_option call_options[] = { CALL_OPTIONS };
+
 static const struct pdk_option exec_options[] = {
     TEXT("timeout", '\0', "D", "limit, with its unit"),
     TEXT("cwd", '\0', "DIR", "directory below the sandbox's top"),
-    TEXT("mode", '\0', "MODE",
-            "what it may write: read-only, workspace-write, danger-full-access"),
-    TEXT("require-enforcement", '\0', "LEVEL", "full: not where it holds only in part"),
-    TEXT("session", '\0', "NAME", "whose mode holds, see `sandbox mode`"),
-    TEXT("sandbox-permissions", '\0', "MODE", "ask for a wider mode, for this call"),
-    TEXT("justification", '\0', "TEXT", "why, for whoever decides"),
+    CALL_OPTIONS,
 };
 
 static const struct pdk_option mode_options[] = {
@@ -238,8 +246,8 @@ static const struct pdk_command_row table[] = {
             pdk_command_sandbox_read },
     { "sandbox", "remove", "NAME PATH", "Remove a path in it", OPTIONS(remove_options), 1,
             2, pdk_command_sandbox_remove },
-    { "sandbox", "shell", "NAME [-- ARGV...]", "A terminal in it", NO_OPTIONS, 1, 1,
-            pdk_command_sandbox_shell },
+    { "sandbox", "shell", "NAME [-- ARGV...]", "A terminal in it", OPTIONS(call_options),
+            1, 1, pdk_command_sandbox_shell },
     { "sandbox", "stat", "NAME PATH...", "Facts about paths of it", OPTIONS(verb_options),
             1, MANY, pdk_command_sandbox_stat },
     { "sandbox", "status", "NAME", "Its state and dirt", NO_OPTIONS, 1, 1,

@@ -538,7 +538,8 @@ static int start_fenced(struct keeper *k, struct pdk_spawn_spec *spec,
         return err->code;
     if (k->fence)
         pdk_fence_apply(k->fence, spec);
-    if (k->pty)
+    /* A shim makes the terminal that of the command's session, which is inside. */
+    if (k->pty && !(k->fence && pdk_fence_processes(k->fence) > 0))
         spec->flags |= PDK_SPAWN_TTY;
     rc = pdk_proc_start(&k->loop, spec, true, handlers, k, &k->proc, err);
     if (k->fence)

@@ -131,6 +131,7 @@ static void run(const struct pdk_exec_request *request, const char *root, bool s
         return;
     }
     spec.ruleset_fd = ruleset;
+    spec.flags = isatty(STDIN_FILENO) ? PDK_SPAWN_TTY : 0;
     if (pdk_spawn(&spec, &child, &stage, &err) < 0) {
         result->start = why_unstarted(stage, err.os_errno);
         result->start_errno = err.os_errno;

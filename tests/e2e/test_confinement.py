@@ -9,6 +9,7 @@ import pty
 import shutil
 import signal
 import struct
+import subprocess
 import sys
 import tempfile
 
@@ -373,6 +374,21 @@ class Sessions(Base):
             self.mode("--preset", "work", "--session", "a", code=5)
             self.mode("workspace-write", "--session", "b")
         self.assertEqual(self.mode("workspace-write", "--session", "a")["mode"], "workspace-write")
+
+    def test_a_shell_is_a_call_of_its_session_and_keeps_its_mode(self):
+        self.mode("read-only", "--session", "a")
+        fifo = self.outside / "up"
+        os.mkfifo(fifo)
+        shell = subprocess.Popen(self.argv("sandbox", "shell", "s", "--session", "a", "--", "sh", "-c",
+                                           "echo no > '%s'; echo no > made; cat '%s'; read line" % (self.target, fifo)),
+                                 cwd=self.repo.path, env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(self.end, shell)
+        fifo.write_text("ready")  # the shell has opened it: it lives
+        self.mode("workspace-write", "--session", "a", code=5)
+        shell.communicate(b"\n", timeout=60)
+        self.assertEqual(self.target.read_text(), "kept\n")
+        self.exec_(words=("--", "test", "!", "-e", "made"))
+        self.mode("workspace-write", "--session", "a")
 
 
 if __name__ == "__main__":

@@ -457,6 +457,51 @@ START_TEST(full_enforcement_refuses_a_partial_one)
 }
 END_TEST
 
+/* ---- terminals */
+
+/* All that a kept process writes, to its end; owned by the caller. */
+static char *output_of(int64_t handle)
+{
+    struct pdk_buf all = PDK_BUF_INIT;
+
+    for (bool more = true; more;) {
+        struct pdk_json *params = pdk_json_object();
+        size_t before = all.len;
+
+        (void)pdk_json_set_int(params, "handle", handle);
+        (void)pdk_json_set_bool(params, "clear", true);
+        (void)pdk_json_set_int(params, "wait_ms", 60000);
+        PDK_AUTO_JSON struct pdk_json *r = pdk_peer_ask(&peer, "proc_read", params);
+        ck_assert_int_eq(pdk_json_get_bytes(r, "stdout", &all, NULL), 0);
+        more = pdk_json_get_bool(r, "running", false) || all.len > before;
+    }
+    return pdk_buf_take(&all);
+}
+
+START_TEST(a_terminal_is_confined_and_is_the_sessions_own)
+{
+    struct pdk_json *params = NULL;
+    int64_t handle;
+    PDK_AUTO_FREE char *text = NULL, *output = NULL;
+    open_world(way_of(_i / 2));
+    text = pdk_strf(
+            "echo by-tty > /dev/tty; echo no >> %s; echo yes > made; kill -0 $$ && echo end",
+            target);
+
+    params = confined(pdk_peer_sh(text), "workspace-write", dialects[_i % 2]);
+    (void)pdk_json_set_bool(params, "pty", true);
+    PDK_AUTO_JSON struct pdk_json *answer = pdk_peer_ask(&peer, "spawn", params);
+    handle = pdk_json_get_int(answer, "handle", 0);
+    output = output_of(handle);
+    ck_assert_msg(strstr(output, "by-tty") && strstr(output, "end"), "%s", output);
+    ck_assert(is_whole());
+    params = pdk_json_object();
+    (void)pdk_json_set_int(params, "handle", handle);
+    pdk_json_free(pdk_peer_ask(&peer, "proc_stop", params));
+    close_world();
+}
+END_TEST
+
 /* ---- a runner of the operator's */
 
 static struct pdk_json *with_runner(const char *sh, const char *script)
@@ -554,6 +599,7 @@ int main(void)
     tcase_add_loop_test(tc, what_cannot_start_says_so_from_inside, 0, each);
     if (geteuid() == 0)
         tcase_add_test(tc, a_dialect_that_cannot_be_had_runs_nothing);
+    tcase_add_loop_test(tc, a_terminal_is_confined_and_is_the_sessions_own, 0, each);
     tcase_add_test(tc, full_enforcement_refuses_a_partial_one);
     tcase_add_test(tc, a_runner_is_run_with_its_words_and_judged_by_its_own_rules);
     tcase_add_loop_test(tc, policies_out_of_form_are_refused, 0, 9);
