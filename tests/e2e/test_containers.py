@@ -16,32 +16,25 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
 import paddock_test as t
 
 ENGINE = pathlib.Path(__file__).resolve().parents[1] / "engine"
-SKIPPED = 77
+SKIPPED = 77  # what tests/engine/up ends with where there can be none
 
 
-class Docker:
+class Engine:
     """An engine of the tests' own, with two images: `box:1` (a static busybox) and `empty:1` (nothing at all)."""
 
-    name = "docker"
+    name = None
 
     def __init__(self):
+        if os.environ.get("PDK_SANITIZED") == "1":
+            raise unittest.SkipTest("an agent with a sanitizer is not static: it runs in no image of these tests")
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="eng."))
+        self.vars = {}
         self.up()
-        self.env = dict(os.environ, DOCKER_HOST="unix://%s/run/docker.sock" % self.dir)
+        self.env = dict(os.environ, **self.vars)
         self.import_images()
 
-    def up(self):
-        done = subprocess.run([ENGINE / "up", self.dir], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if done.returncode == SKIPPED:
-            raise unittest.SkipTest(done.stdout.decode(errors="replace").strip())
-        if done.returncode:
-            raise RuntimeError(done.stdout.decode(errors="replace"))
-
-    def down(self):
-        subprocess.run([ENGINE / "down", self.dir], check=True)
-
     def call(self, *args, data=None, check=True):
-        return subprocess.run(["docker", *args], env=self.env, input=data, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        return subprocess.run([self.name, *args], env=self.env, input=data, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               check=check, timeout=120).stdout.decode()
 
     def import_images(self):
@@ -60,6 +53,21 @@ class Docker:
     def containers(self):
         return self.call("ps", "--all", "--format", "{{.Names}}").split()
 
+
+class Docker(Engine):
+    name = "docker"
+
+    def up(self):
+        done = subprocess.run([ENGINE / "up", self.dir], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode == SKIPPED:
+            raise unittest.SkipTest(done.stdout.decode(errors="replace").strip())
+        if done.returncode:
+            raise RuntimeError(done.stdout.decode(errors="replace"))
+        self.vars["DOCKER_HOST"] = "unix://%s/run/docker.sock" % self.dir
+
+    def down(self):
+        subprocess.run([ENGINE / "down", self.dir], check=True)
+
     def pid(self):
         return int((self.dir / "run" / "dockerd.pid").read_text())
 
@@ -73,14 +81,53 @@ class Docker:
         self.up()
 
 
-class Containers(t.Case):
+class Podman(Engine):
+    """Without a daemon: settings that work in a container or a virtual machine without systemd, and storage of its own."""
+
+    name = "podman"
+
+    def up(self):
+        for program in ("podman", "runc", "conmon"):
+            if not shutil.which(program):
+                raise unittest.SkipTest("%s is not installed (podman)" % program)
+        if os.geteuid() != 0:
+            raise unittest.SkipTest("its storage here takes root")
+        self.vars = {"CONTAINERS_CONF": str(self.dir / "containers.conf"), "CONTAINERS_STORAGE_CONF": str(self.dir / "storage.conf")}
+        (self.dir / "containers.conf").write_text(
+            '[engine]\nruntime = "runc"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\ntmp_dir = "%s/tmp"\n'
+            '[containers]\ndefault_ulimits = ["nofile=20000:20000", "nproc=30000:30000"]\n' % self.dir)
+        (self.dir / "storage.conf").write_text(
+            '[storage]\ndriver = "overlay"\ngraphroot = "%s/data"\nrunroot = "%s/run"\n' % (self.dir, self.dir))
+
+    def down(self):
+        self.call("rm", "--all", "--force")
+        self.call("rmi", "--all", "--force")
+        mounts = [line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines()]
+        for mount in sorted((m for m in mounts if m.startswith(str(self.dir) + "/")), reverse=True):
+            subprocess.run(["umount", "-l", mount], check=False)
+        shutil.rmtree(self.dir)
+
+
+engines = {}
+
+
+class Common:
+    """What holds with every engine."""
+
+    claim = None
+    engine_class = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.engine = engines[cls.engine_class] = cls.engine_class()
+
     def setUp(self):
         super().setUp()
-        self.env["DOCKER_HOST"] = engine.env["DOCKER_HOST"]
-        self.addCleanup(lambda: self.assertEqual(engine.containers(), []))
+        self.env.update(self.engine.vars)
+        self.addCleanup(lambda: self.assertEqual(self.engine.containers(), []))
 
     def plan(self, command, check="true", image="box:1", candidates=1, **container):
-        container = dict({"engine": engine.name, "image": image}, **container)
+        container = dict({"engine": self.engine.name, "image": image}, **container)
         plan = {"schema": "paddock/v1", "kind": "mission", "id": "m", "candidates": candidates,
                 "sandbox": {"backend": "container", "container": container}, "mission": {"run": command},
                 "verify": {"checks": [{"name": "check", "run": check}]}}
@@ -114,8 +161,8 @@ class Containers(t.Case):
         doc = self.mission(self.plan("cat /proc/self/status /proc/net/dev > f; id -u >> f", "grep -q ^CapEff f", candidates=2))
         self.assertEqual((doc["verdict"], doc["winner"]), ("pass", "c1"))
         execution = doc["candidates"][0]["execution"]
-        self.assertEqual((execution["where"], execution["engine"], execution["network"]), ("container", "docker", "none"))
-        self.assertRegex(execution["image_id"], "^sha256:")
+        self.assertEqual((execution["where"], execution["engine"], execution["network"]), ("container", self.engine.name, "none"))
+        self.assertRegex(execution["image_id"], "^(sha256:)?[0-9a-f]{64}$")
         self.assertIn("Linux container isolation on this host", execution["claim"])
         text = self.seen(doc)
         self.assertIn("+CapEff:\t0000000000000000", text)
@@ -183,31 +230,14 @@ class Containers(t.Case):
     def test_a_missing_image_is_told_before_anything_is_made(self):
         for image in ("no/such:image", "box:1; touch pwned", "$(touch pwned)", "-v/:/host"):
             done = self.paddock("mission", "run", self.plan("true", image=image), code=4)
-            self.assertIn(b"docker pull", done.err)
+            self.assertIn(b"%s pull" % self.engine.name.encode(), done.err)
         self.assertEqual(self.left(), [])
         self.assertEqual(self.paddock("--json", "runs").json["items"], [])
         self.assertFalse((self.repo.path / "pwned").exists())
 
-    def test_no_engine_is_told_before_anything_is_made(self):
-        plan = json.loads(self.plan("true").read_text())
-        del plan["sandbox"]["container"]["engine"]
-        self.assertIn(b"PADDOCK_ENGINE", self.paddock("mission", "run", self.file("n.yaml", json.dumps(plan)), code=4).err)
-        dead = dict(self.env, DOCKER_HOST="unix:///nonexistent/socket")
-        self.paddock("mission", "run", self.plan("true"), code=4, env=dead)
-        self.assertIn(b"no container engine works", self.paddock("mission", "run", self.plan("true", engine="auto"), code=4,
-                                                                 env=dict(dead, PATH=str(self.dir) + ":/usr/bin/none:" + os.path.dirname(shutil.which("git")))).err
-                      if not shutil.which("podman") else b"no container engine works")
-        self.assertEqual(self.left(), [])
-
     def test_a_named_sandbox_is_not_made_on_the_host_instead(self):
         self.assertIn(b"not built yet", self.paddock("sandbox", "create", "--backend", "container", "a", code=2).err)
         self.assertEqual(self.left(), [])
-
-    def test_doctor_tells_what_it_saw(self):
-        items = {i["name"]: i for i in self.paddock("--json", "doctor").json["items"]}
-        self.assertIn("kernel", items["engine docker"]["detail"])
-        items = {i["name"]: i for i in self.paddock("--json", "doctor", env=dict(self.env, DOCKER_HOST="unix:///none")).json["items"]}
-        self.assertIn("none:", items["engine docker"]["detail"])
 
     # ---- what breaks
 
@@ -216,43 +246,67 @@ class Containers(t.Case):
         process.kill()
         process.communicate()
         self.paddock("gc")
-        self.assertEqual((engine.containers(), self.left()), ([], []))
+        self.assertEqual((self.engine.containers(), self.left()), ([], []))
 
     def test_an_interrupt_leaves_none(self):
         process = self.hanging()
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130)
-        self.assertEqual((engine.containers(), self.left()), ([], []))
+        self.assertEqual((self.engine.containers(), self.left()), ([], []))
+
+
+class InDocker(Common, t.Case):
+    engine_class = Docker
+
+    def test_no_engine_is_told_before_anything_is_made(self):
+        plan = json.loads(self.plan("true").read_text())
+        del plan["sandbox"]["container"]["engine"]
+        self.assertIn(b"PADDOCK_ENGINE", self.paddock("mission", "run", self.file("n.yaml", json.dumps(plan)), code=4).err)
+        dead = dict(self.env, DOCKER_HOST="unix:///nonexistent/socket")
+        self.paddock("mission", "run", self.plan("true"), code=4, env=dead)
+        (self.dir / "bin").mkdir()
+        (self.dir / "bin/git").symlink_to(shutil.which("git"))
+        neither = dict(self.env, PATH=str(self.dir / "bin"))
+        self.assertIn(b"no container engine works", self.paddock("mission", "run", self.plan("true", engine="auto"), code=4, env=neither).err)
+        self.assertEqual(self.left(), [])
+
+    def test_doctor_tells_what_it_saw(self):
+        items = {i["name"]: i for i in self.paddock("--json", "doctor").json["items"]}
+        self.assertIn("kernel", items["engine docker"]["detail"])
+        items = {i["name"]: i for i in self.paddock("--json", "doctor", env=dict(self.env, DOCKER_HOST="unix:///none")).json["items"]}
+        self.assertIn("none:", items["engine docker"]["detail"])
 
     def test_a_stopped_daemon_hangs_nothing(self):
         process = self.hanging(delete_timeout="2s")
-        engine.signal(signal.SIGSTOP)
+        self.engine.signal(signal.SIGSTOP)
         try:
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=120)
         finally:
-            engine.signal(signal.SIGCONT)
+            self.engine.signal(signal.SIGCONT)
         self.assertEqual(process.returncode, 130)
         self.assertEqual(self.paddock("--json", "show", "hang").json["verdict"], "abstain")
         self.paddock("gc")
 
     def test_a_daemon_that_dies_is_an_abstain(self):
         process = self.hanging()
-        engine.kill_and_restart()
+        self.engine.kill_and_restart()
         out, _ = process.communicate(timeout=180)
         doc = self.paddock("--json", "show", "hang").json
         self.assertEqual((process.returncode, doc["verdict"]), (3, "abstain"), (doc, out))
         self.paddock("gc")
 
 
-if __name__ == "__main__":
-    try:
-        engine = Docker()
-    except unittest.SkipTest as why:
-        print("SKIPPED:", why)
-        sys.exit(SKIPPED)
-    try:
-        t.main()
-    finally:
+class InPodman(Common, t.Case):
+    engine_class = Podman
+
+
+def end_engines():
+    for engine in engines.values():
         engine.down()
+
+
+if __name__ == "__main__":
+    unittest.addModuleCleanup(end_engines)
+    t.main()
