@@ -146,7 +146,7 @@ static const struct pdk_word select_words[] = {
     { "votes", PDK_KEY_BUILT },
     { "votes:tree", PDK_KEY_BUILT },
     { "votes:output", PDK_KEY_BUILT },
-    { "cost", PDK_KEY_LATER },
+    { "cost", PDK_KEY_BUILT },
     { "smaller-diff", PDK_KEY_BUILT },
     { "index", PDK_KEY_BUILT },
     { NULL, PDK_KEY_BUILT },
@@ -167,7 +167,7 @@ static const struct pdk_word as_words[] = {
 };
 
 static const struct pdk_word stop_words[] = {
-    { "first-pass", PDK_KEY_LATER },
+    { "first-pass", PDK_KEY_BUILT },
     { NULL, PDK_KEY_BUILT },
 };
 
@@ -282,6 +282,8 @@ static const struct pdk_key attempt_keys[] = {
     { .name = "retries", .type = PDK_KEY_INT, .at = offsetof(struct pdk_plan_task, retries), .fallback = "0",
         .min = 0, .max = 100,
         .doc = "Further attempts after an ending that the infrastructure caused." },
+    { .name = "cost", .type = PDK_KEY_PATTERN, .at = offsetof(struct pdk_plan_task, cost),
+        .doc = "Finds what it cost in its output (PCRE2; the named or first group); without it, its time." },
 };
 static const struct pdk_block attempt_block = {
     "attempt", "The command of a candidate", attempt_keys, sizeof(attempt_keys) / sizeof(*attempt_keys), 0
@@ -452,6 +454,8 @@ static const struct pdk_key task_defaults_keys[] = {
     { .name = "retries", .type = PDK_KEY_INT, .at = offsetof(struct pdk_plan_task, retries), .fallback = "0",
         .min = 0, .max = 100,
         .doc = "Further attempts after an ending that the infrastructure caused." },
+    { .name = "cost", .type = PDK_KEY_PATTERN, .at = offsetof(struct pdk_plan_task, cost),
+        .doc = "Finds what it cost in its output (PCRE2; the named or first group); without it, its time." },
     { .name = "mission", .type = PDK_KEY_OBJECT, .flags = PDK_KEY_ALIAS, .block = &attempt_block,
         .doc = "The same three keys, as a mission file has them." },
     { .name = "sandbox", .type = PDK_KEY_OBJECT, .at = offsetof(struct pdk_plan_task, sandbox),
@@ -497,6 +501,8 @@ static const struct pdk_key task_keys[] = {
     { .name = "retries", .type = PDK_KEY_INT, .at = offsetof(struct pdk_plan_task, retries), .fallback = "0",
         .min = 0, .max = 100,
         .doc = "Further attempts after an ending that the infrastructure caused." },
+    { .name = "cost", .type = PDK_KEY_PATTERN, .at = offsetof(struct pdk_plan_task, cost),
+        .doc = "Finds what it cost in its output (PCRE2; the named or first group); without it, its time." },
     { .name = "mission", .type = PDK_KEY_OBJECT, .flags = PDK_KEY_ALIAS, .block = &attempt_block,
         .doc = "The same three keys, as a mission file has them." },
     { .name = "sandbox", .type = PDK_KEY_OBJECT, .at = offsetof(struct pdk_plan_task, sandbox),
@@ -543,9 +549,14 @@ static const struct pdk_block promote_block = {
 };
 
 static const struct pdk_key stop_keys[] = {
-    { .name = "on", .type = PDK_KEY_WORD, .flags = PDK_KEY_REQUIRED, .at = offsetof(struct pdk_plan, stop_on),
+    { .name = "on", .type = PDK_KEY_WORD, .at = offsetof(struct pdk_plan, stop_on),
         .words = stop_words,
         .doc = "End the rest once this holds." },
+    { .name = "agree", .type = PDK_KEY_INT, .at = offsetof(struct pdk_plan, stop_agree), .min = 2, .max = 1000,
+        .doc = "End the rest once so many passed with the same tree." },
+    { .name = "budget", .type = PDK_KEY_NUMBER, .at = offsetof(struct pdk_plan, stop_budget), .min = 0,
+        .max = 1000000000,
+        .doc = "End the rest once those that ended cost so much together." },
 };
 static const struct pdk_block stop_block = {
     "stop", "When to end early", stop_keys, sizeof(stop_keys) / sizeof(*stop_keys), 0

@@ -98,6 +98,7 @@ static void task_fini(struct pdk_plan_task *task)
     free(task->objective);
     sandbox_fini(&task->sandbox);
     command_fini(&task->run);
+    free(task->cost);
     verify_fini(&task->verify);
     pdk_strv_fini(&task->select);
     pdk_strv_fini(&task->needs);

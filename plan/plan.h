@@ -150,6 +150,7 @@ struct pdk_plan_task {
     struct pdk_plan_sandbox sandbox;
     struct pdk_command run;
     int64_t timeout_ms; /* 0: none */
+    char *cost;         /* PCRE2 for its output; NULL: its time is its cost */
     int retries;
     struct pdk_plan_verify verify;
     struct pdk_strv select; /* the order of selection */
@@ -186,8 +187,10 @@ struct pdk_plan {
     enum pdk_promote_as promote_as;
     enum pdk_keep keep;
     enum pdk_land land;
-    char *stop_on;                          /* NULL: run them all */
-    struct pdk_pairs slots;                 /* named limits and how many of each */
+    char *stop_on;          /* "first-pass"; NULL: run them all */
+    int stop_agree;         /* so many passed with the same tree; 0: not asked */
+    double stop_budget;     /* so much has been spent; 0: not asked */
+    struct pdk_pairs slots; /* named limits and how many of each */
     char *tasks_from_file, *tasks_from_csv; /* NULL: not given */
     struct pdk_unbuilt *unbuilt;
     size_t unbuilt_len;

@@ -118,6 +118,24 @@ static int find_score(const struct pdk_gauge *gauge, const struct pdk_subject *s
     return rc;
 }
 
+bool pdk_measure_number(const char *pattern, const char *path, double *out)
+{
+    PDK_AUTO(pdk_gauge_free) struct pdk_gauge *gauge = calloc(1, sizeof(*gauge));
+    PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
+    struct pdk_measures found = { .has_score = false };
+    struct pdk_subject s;
+
+    if (!gauge || pdk_pattern_compile(pattern, &gauge->score, NULL, NULL) < 0 ||
+            append(path, &text, NULL) < 0)
+        return false;
+    s = (struct pdk_subject){ pdk_buf_str(&text), text.len,
+        pdk_utf8_valid(pdk_buf_str(&text), text.len) };
+    if (find_score(gauge, &s, &found, NULL) < 0 || !found.has_score)
+        return false;
+    *out = found.score;
+    return true;
+}
+
 /* ---- tests */
 
 static int find_tests(const struct pdk_check *check, const struct pdk_gauge *gauge,

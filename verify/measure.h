@@ -56,6 +56,12 @@ void pdk_measures_judge(const struct pdk_check *check,
         struct pdk_judgement *judgement);
 
 /*
+ * The number that a pattern finds in the file at path: its named or first group. False where there is
+ * none, or the pattern or the file is none.
+ */
+bool pdk_measure_number(const char *pattern, const char *path, double *out);
+
+/*
  * Members of a check's record: score, tests {passed, failed, skipped, failed_names, missing},
  * diagnostics {errors, warnings}, fingerprint. missing: the tests that failed on the base and did not pass here. base: the record of
  * this check on the base; NULL: none.

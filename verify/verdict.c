@@ -99,6 +99,8 @@ static const struct {
             "the agent in its sandbox was lost" },
     [PDK_REASON_DISK_FULL] = { "disk_full", PDK_VERDICT_ABSTAIN, "the disk is full" },
     [PDK_REASON_CANCELED] = { "canceled", PDK_VERDICT_ABSTAIN, "it was canceled" },
+    [PDK_REASON_CENSORED] = { "censored", PDK_VERDICT_ABSTAIN,
+            "it was not waited for" },
     [PDK_REASON_PROCESSES_LEFT] = { "processes_left", PDK_VERDICT_ABSTAIN,
             "processes that it started could not be ended" },
     [PDK_REASON_WROTE_OUTSIDE] = { "wrote_outside", PDK_VERDICT_ABSTAIN,

@@ -80,6 +80,7 @@ enum pdk_reason {
     PDK_REASON_AGENT_LOST,   /* or was never reached */
     PDK_REASON_DISK_FULL,
     PDK_REASON_CANCELED,
+    PDK_REASON_CENSORED,       /* ended early: enough was known without it */
     PDK_REASON_PROCESSES_LEFT, /* descendants that could not be ended */
     PDK_REASON_WROTE_OUTSIDE,  /* to the user's repository: never promoted */
     PDK_REASON_SKIPPED,        /* a task that it needs did not pass */

@@ -265,6 +265,7 @@ static void take_candidate_event(struct pdk_json *c, const struct pdk_event *eve
         copy(c, "reason", event->body, "reason");
         copy(c, "detail", event->body, "detail");
         copy(c, "score", event->body, "score");
+        copy(c, "cost", event->body, "cost");
         copy(c, "duration_ms", event->body, "duration_ms");
         break;
     case PDK_EVENT_MANUAL_VERDICT:

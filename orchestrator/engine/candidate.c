@@ -286,6 +286,7 @@ static void candidate_on_mission_end(
     struct candidate *c = user;
 
     pdk_record_command_end(c, "mission", result, why);
+    pdk_stop_count_cost(c, result);
     (void)survey(c, result, why, PDK_REASON_MISSION_NOT_STARTED);
     if (result && result->root_gone)
         begin_close(c);
@@ -658,6 +659,8 @@ void pdk_candidate_judge(struct candidate *c, bool again)
     (void)pdk_json_set_bytes(
             body, "detail", c->judgement.detail, strlen(c->judgement.detail));
     (void)pdk_json_set_int(body, "duration_ms", c->ended_ms - c->started_ms);
+    if (c->has_cost)
+        (void)pdk_json_set(body, "cost", pdk_json_real(c->cost));
     if (pdk_candidate_score(c, true, &score))
         (void)pdk_json_set(body, "score", pdk_json_real(score));
     pdk_record(c->run, PDK_EVENT_CANDIDATE_JUDGED, c, body);

@@ -61,6 +61,8 @@ static void fill_summary(
         .diff = c->vote[0] ? c->vote : NULL,
         .output = *output,
     };
+    out->has_cost = c->has_cost;
+    out->cost = c->cost;
     out->has_score = pdk_candidate_score(c, false, &out->score);
 }
 

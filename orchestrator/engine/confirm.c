@@ -106,6 +106,7 @@ static void confirm_on_verified(
 
     (void)whole; /* a round that could not be seen says so itself */
     c->verification = NULL;
+    c->run->tasks[c->task_place].confirming = false;
     record_round(c, outcomes);
     if (pdk_fold_candidate(c->run->fold, c->task->id, c->plan->index, &now, &err) == 0 &&
             now.verdict != PDK_VERDICT_PASS)
@@ -120,9 +121,11 @@ bool pdk_confirm_start(struct run *run, size_t task)
     struct candidate *c = NULL;
     struct pdk_err err = PDK_ERR_INIT;
 
-    if (pdk_run_stopping(run) || pdk_run_choose(run, task, &c, &err) < 0 || !c ||
+    if (run->tasks[task].confirming || pdk_run_stopping(run) ||
+            pdk_run_choose(run, task, &c, &err) < 0 || !c ||
             c->confirmed >= rounds_wanted(&c->task->verify))
         return false;
+    run->tasks[task].confirming = true;
     spec.round = c->confirmed + 1;
     spec.tree = c->verified;
     if (pdk_verification_start(c, &spec, &err) == 0)

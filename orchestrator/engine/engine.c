@@ -283,7 +283,8 @@ static void judge_task(struct run *run, size_t place)
     struct pdk_selection selection = { 0 };
     struct pdk_err err = PDK_ERR_INIT;
 
-    pass_over_rest(run, place, PDK_REASON_CANCELED, "not started");
+    pass_over_rest(run, place, task->cut ? PDK_REASON_CENSORED : PDK_REASON_CANCELED,
+            "not started");
     pdk_confirm_settle(run, place);
     if (pdk_fold_task(run->fold, plan->id, &task->judgement, &err) < 0 ||
             pdk_run_select(run, place, &selection, &err) < 0)
@@ -351,6 +352,8 @@ static void stop_watching(struct run *run)
 
 static void end_unit(struct run *run, size_t task)
 {
+    if (!run->tasks[task].cut && pdk_stop_holds(run, task))
+        pdk_stop_cut(run, task);
     if (pdk_sched_ended(run->sched, task))
         judge_task(run, task);
     if (run->fatal.code != 0)
@@ -372,7 +375,10 @@ static bool is_last(const struct run *run, size_t task)
 
 void pdk_run_candidate_ended(struct run *run, struct candidate *c)
 {
-    if (!is_last(run, c->task_place) || !pdk_confirm_start(run, c->task_place))
+    bool enough = is_last(run, c->task_place) || pdk_stop_holds(run, c->task_place);
+
+    /* What is to end the rest has to be confirmed before. */
+    if (!enough || !pdk_confirm_start(run, c->task_place))
         end_unit(run, c->task_place);
 }
 

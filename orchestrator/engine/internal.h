@@ -56,6 +56,9 @@ struct candidate {
     char stage[72];  /* the command under way, for the eye */
     int64_t started_ms, ended_ms;
     bool canceled;
+    bool censored; /* canceled because enough is known without it */
+    bool has_cost;
+    double cost; /* of all its attempts */
 
     struct pdk_session *session; /* the mission's; NULL when there is none */
     size_t setup_at;
@@ -108,6 +111,8 @@ struct task_run {
     enum { BASELINE_NONE, BASELINE_BUSY, BASELINE_DONE } baseline_state;
     struct pdk_json *baseline; /* outcomes of the checks on the base; NULL: none */
     struct candidate *baseline_waiting; /* who verifies once it has ended */
+    bool confirming;                    /* checks run again */
+    bool cut;                           /* the rest is not waited for */
     struct pdk_judgement judgement;
     int winner;
 };
@@ -283,6 +288,15 @@ int pdk_run_choose(
  * people, to whom one score alone is told as it is.
  */
 bool pdk_candidate_score(const struct candidate *c, bool shown, double *out);
+
+/* ---- stop.c */
+
+/* Adds what the mission's command cost to the candidate's cost. */
+void pdk_stop_count_cost(struct candidate *c, const struct pdk_exec_result *result);
+/* Whether enough is known of the task. */
+bool pdk_stop_holds(const struct run *run, size_t task);
+/* Ends what is left of it: censored. */
+void pdk_stop_cut(struct run *run, size_t task);
 
 /* ---- engine.c */
 

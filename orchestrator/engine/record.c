@@ -182,7 +182,7 @@ void pdk_record_attempt_failed(
     struct pdk_json *body = pdk_json_object();
 
     if (c->canceled)
-        reason = PDK_REASON_CANCELED;
+        reason = c->censored ? PDK_REASON_CENSORED : PDK_REASON_CANCELED;
     (void)pdk_json_set_str(body, "reason", pdk_reason_name(reason));
     (void)pdk_json_set_bytes(body, "detail", detail, strlen(detail));
     pdk_record(c->run, PDK_EVENT_ATTEMPT_FAILED, c, body);

@@ -12,6 +12,7 @@ struct task_row {
     size_t ended;   /* of these, ended */
     size_t unmet;   /* needed tasks that have not passed yet */
     size_t skipped_by;
+    bool closed; /* nothing more of it starts */
 };
 
 struct pdk_sched {
@@ -58,7 +59,7 @@ bool pdk_sched_next(struct pdk_sched *s, struct pdk_sched_unit *out)
     for (size_t i = 0; i < s->plan->tasks_len; i++) {
         struct task_row *row = &s->tasks[i];
 
-        if (row->state != PDK_SCHED_OPEN ||
+        if (row->state != PDK_SCHED_OPEN || row->closed ||
                 row->started == s->plan->tasks[i].candidates_len)
             continue;
         *out = (struct pdk_sched_unit){ i, row->started++ };
@@ -73,7 +74,8 @@ bool pdk_sched_next(struct pdk_sched *s, struct pdk_sched_unit *out)
 bool pdk_sched_ended(struct pdk_sched *s, size_t task)
 {
     struct task_row *row = &s->tasks[task];
-    size_t total = s->canceled ? row->started : s->plan->tasks[task].candidates_len;
+    size_t total = s->canceled || row->closed ? row->started
+                                              : s->plan->tasks[task].candidates_len;
 
     s->live--;
     row->ended++;
@@ -127,6 +129,15 @@ void pdk_sched_cancel(struct pdk_sched *s)
         else if (row->state == PDK_SCHED_OPEN && row->ended == row->started)
             row->state = PDK_SCHED_DONE;
     }
+}
+
+void pdk_sched_close(struct pdk_sched *s, size_t task)
+{
+    struct task_row *row = &s->tasks[task];
+
+    row->closed = true;
+    if (row->state == PDK_SCHED_OPEN && row->ended == row->started)
+        row->state = PDK_SCHED_DONE;
 }
 
 enum pdk_sched_task_state pdk_sched_task_state(const struct pdk_sched *s, size_t task)

@@ -46,6 +46,9 @@ void pdk_sched_judged(struct pdk_sched *s, size_t task, bool passed);
 /* No more starts. What has not started of open tasks counts as ended; waiting tasks are skipped. */
 void pdk_sched_cancel(struct pdk_sched *s);
 
+/* No more starts of this task: what has not started counts as ended. */
+void pdk_sched_close(struct pdk_sched *s, size_t task);
+
 enum pdk_sched_task_state pdk_sched_task_state(const struct pdk_sched *s, size_t task);
 /* The index of the needed task that made this one be skipped; (size_t)-1 after a cancel. */
 size_t pdk_sched_skipped_by(const struct pdk_sched *s, size_t task);

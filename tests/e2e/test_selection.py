@@ -59,5 +59,44 @@ class Votes(Base):
         self.assertEqual(doc["winner"], "c1")
 
 
+class Stop(Base):
+    def test_the_first_that_passes_ends_the_rest(self):
+        mark = self.dir / "mark"
+        run = "echo $PADDOCK_CANDIDATE > f; test $PADDOCK_CANDIDATE = 2 || { echo x >> %s; sleep 999; }" % mark
+        doc = self.run_with(run, ["{name: a, run: 'while ! test -e %s; do :; done'}" % mark],
+                            "candidates: 4\nmax_concurrent: 2\nstop: {on: first-pass}\n")
+        self.assertEqual([(c["verdict"], c["reason"]) for c in doc["candidates"]],
+                         [("abstain", "censored"), ("pass", None), ("abstain", "censored"), ("abstain", "censored")])
+        self.assertEqual((doc["verdict"], doc["winner"], doc["canceled"]), ("pass", "c2", False))
+        s = doc["statistics"]
+        self.assertEqual((s["censored"], s["pass_at"], s["wilson"]), (3, [], None))
+        self.assertEqual(self.paddock("verdict", "--replay", "-", data=self.paddock("events", doc["run"]).out).json["verdict"], "pass")
+
+    def test_it_is_confirmed_before_it_ends_the_rest(self):
+        mark = self.dir / "mark"
+        check = "{name: a, run: 'test $(cat f) != 1 || { test ! -e %s || exit 1; touch %s; }'}" % (mark, mark)
+        text = mission_file("echo $PADDOCK_CANDIDATE > f", [check], "candidates: 3\nmax_concurrent: 1\nstop: {on: first-pass}\n")
+        doc = self.mission(self.file("m.yaml", text.replace("verify:\n", "verify:\n  confirm: 1\n")))
+        self.assertEqual([c["reason"] for c in doc["candidates"]], ["flaky", None, "censored"])
+
+    def test_so_many_that_agree_are_enough(self):
+        doc = self.run_with("echo $((PADDOCK_CANDIDATE / 2)) > f", ["{name: a, run: 'true'}"],
+                            "candidates: 6\nmax_concurrent: 1\nstop: {agree: 2}\n")
+        self.assertEqual([c["verdict"] for c in doc["candidates"]], ["pass"] * 3 + ["abstain"] * 3)
+
+    def test_what_may_be_spent_is_spent(self):
+        text = mission_file("echo $PADDOCK_CANDIDATE > f; echo cost=2.5", ["{name: a, run: 'false'}"],
+                            "candidates: 6\nmax_concurrent: 1\nstop: {budget: 5}\n").replace("mission:\n", "mission:\n  cost: 'cost=(.*)'\n")
+        doc = self.mission(self.file("m.yaml", text), code=None)
+        self.assertEqual([c["reason"] for c in doc["candidates"]], ["check_failed"] * 2 + ["censored"] * 4)
+        self.assertEqual([c["cost"] for c in doc["candidates"]], [2.5] * 2 + [None] * 4)
+
+    def test_the_cheaper_one_wins(self):
+        text = mission_file("echo $PADDOCK_CANDIDATE > f; echo cost=$((9 - PADDOCK_CANDIDATE))", ["{name: a, run: 'true'}"],
+                            "candidates: 3\nselect: [cost]\n").replace("mission:\n", "mission:\n  cost: 'cost=(.*)'\n")
+        doc = self.mission(self.file("m.yaml", text))
+        self.assertEqual((doc["winner"], doc["decided_by"]), ("c3", "cost"))
+
+
 if __name__ == "__main__":
     t.main()
