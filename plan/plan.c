@@ -137,3 +137,33 @@ void pdk_plan_free(struct pdk_plan *plan)
     free(plan->unbuilt);
     free(plan);
 }
+
+static void keep_candidates(struct pdk_plan_task *task,
+        bool (*keep)(const struct pdk_plan_task *task, int index, void *user), void *user)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < task->candidates_len; i++) {
+        if (keep(task, task->candidates[i].index, user))
+            task->candidates[n++] = task->candidates[i];
+        else
+            pdk_pairs_fini(&task->candidates[i].matrix);
+    }
+    task->candidates_len = n;
+    pdk_strv_fini(&task->needs);
+}
+
+void pdk_plan_keep(struct pdk_plan *plan,
+        bool (*keep)(const struct pdk_plan_task *task, int index, void *user), void *user)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < plan->tasks_len; i++) {
+        keep_candidates(&plan->tasks[i], keep, user);
+        if (plan->tasks[i].candidates_len > 0)
+            plan->tasks[n++] = plan->tasks[i];
+        else
+            task_fini(&plan->tasks[i]);
+    }
+    plan->tasks_len = n;
+}

@@ -201,6 +201,14 @@ void pdk_plan_free(struct pdk_plan *plan);
 PDK_DEFINE_AUTO(struct pdk_plan, pdk_plan_free)
 #define PDK_AUTO_PLAN PDK_AUTO(pdk_plan_free)
 
+/*
+ * Leaves the candidates for which keep() is true, and the tasks that have some; these need no other
+ * task any more.
+ */
+void pdk_plan_keep(struct pdk_plan *plan,
+        bool (*keep)(const struct pdk_plan_task *task, int index, void *user),
+        void *user);
+
 void pdk_pairs_fini(struct pdk_pairs *pairs);
 int pdk_pairs_add(
         struct pdk_pairs *pairs, const char *key, const char *value); /* PDK_ENOMEM */

@@ -10,6 +10,7 @@
 #include "missions/mission.h"
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/context.h"
+#include "orchestrator/cli/drive.h"
 #include "orchestrator/cli/follow.h"
 #include "orchestrator/cli/landing.h"
 #include "orchestrator/cli/plan.h"
@@ -101,8 +102,7 @@ static void print_event(const struct pdk_event *event, void *user)
     (void)fflush(stdout); /* reported at the end */
 }
 
-/* Runs the engine with an eye on stderr. */
-static int drive(struct pdk_cli *cli, const struct pdk_args *args,
+int pdk_drive(struct pdk_cli *cli, const struct pdk_args *args,
         struct pdk_engine_spec *spec, struct pdk_engine_result *result,
         struct pdk_err *err)
 {
@@ -122,7 +122,7 @@ static int drive(struct pdk_cli *cli, const struct pdk_args *args,
     return rc;
 }
 
-static int exit_status(const struct pdk_engine_result *result)
+int pdk_drive_status(const struct pdk_engine_result *result)
 {
     if (result->signal != 0)
         return 128 + result->signal;
@@ -183,9 +183,9 @@ static int carry_out(
     spec.store = cli->store;
     spec.agent = agent;
     spec.run = run;
-    if (drive(cli, args, &spec, &result, &err) < 0)
+    if (pdk_drive(cli, args, &spec, &result, &err) < 0)
         return pdk_cli_fail(cli, &err);
-    status = exit_status(&result);
+    status = pdk_drive_status(&result);
     if (land(cli, plan, run, &result, &err) < 0) {
         bool as_json = cli->json;
 

@@ -207,7 +207,7 @@ static int put_patch(struct pdk_cli *cli, const struct pdk_oid *from,
     return 0;
 }
 
-static int sandbox_trees(struct pdk_cli *cli, const char *name, struct pdk_named *named,
+int pdk_named_tree(struct pdk_cli *cli, const char *name, struct pdk_named *named,
         struct pdk_oid *to, struct pdk_err *err)
 {
     PDK_AUTO_SANDBOX struct pdk_sandbox *sb = NULL;
@@ -229,7 +229,7 @@ static int sandbox_patch(struct pdk_cli *cli, const struct pdk_args *args)
     PDK_AUTO_NAMED struct pdk_named named = { 0 };
     struct pdk_err err = PDK_ERR_INIT;
     struct pdk_oid to = { "" };
-    int rc = sandbox_trees(cli, args->words[0], &named, &to, &err);
+    int rc = pdk_named_tree(cli, args->words[0], &named, &to, &err);
 
     if (rc == 0 && pdk_args_has(args, "stat"))
         rc = print_stat(cli, &named.record.tree, &to, &err);

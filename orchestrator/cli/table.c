@@ -149,6 +149,13 @@ static const struct pdk_option report_options[] = {
     TEXT("output", 'o', "FILE", "where it goes; stdout unless given"),
 };
 
+static const struct pdk_option verify_options[] = {
+    SWITCH("again", "say how far the verdicts agree with those before"),
+    TEXT("tree", '\0', "OID", "a tree or commit to check by --file"),
+    TEXT("sandbox", '\0', "NAME", "a sandbox whose state to check by --file"),
+    TEXT("file", 'f', "FILE", "the mission whose checks to run; - for stdin"),
+};
+
 static const struct pdk_option verdict_options[] = {
     TEXT("replay", '\0', "FILE", "a log as `events` prints it; - for stdin"),
 };
@@ -196,7 +203,8 @@ static const struct pdk_command_row table[] = {
             pdk_command_undo },
     { NULL, "verdict", "[RUN]", "The verdicts of a run, folded from its log",
             OPTIONS(verdict_options), 0, 1, pdk_command_verdict },
-    { NULL, "verify", "RUN[/CAND]", "Check a stored tree again", NO_OPTIONS, 1, 1, NULL },
+    { NULL, "verify", "[RUN[/CAND]]", "Check stored trees again, or one that is given",
+            OPTIONS(verify_options), 0, 1, pdk_command_verify },
     { "fleet", "cancel", "RUN", "End a fleet that is running", NO_OPTIONS, 1, 1,
             pdk_command_cancel },
     { "fleet", "resume", "RUN", "Go on with a fleet that was cut off", NO_OPTIONS, 1, 1,

@@ -25,6 +25,8 @@ static void begin_setup(struct candidate *c);
 static void begin_mission(struct candidate *c);
 static void begin_capture(struct candidate *c);
 static void begin_close(struct candidate *c);
+static void take_given(struct candidate *c);
+static void go_on(struct candidate *c);
 static void begin_verify(struct candidate *c);
 static void judge(struct candidate *c);
 
@@ -158,6 +160,10 @@ static void begin_open(struct candidate *c)
 {
     struct pdk_err err = PDK_ERR_INIT;
 
+    if (c->run->spec->trees) {
+        take_given(c);
+        return;
+    }
     if (pdk_session_for(c, "", &c->run->start, "mission", &c->session, &err) < 0) {
         fail_with(c, PDK_REASON_MATERIALIZE_FAILED, &err, false);
         judge(c);
@@ -420,12 +426,14 @@ static void record_capture(struct candidate *c)
 /* A sandbox in which protected files changed is no place to check in: a fresh one has them restored. */
 static bool verifies_in_same(const struct candidate *c)
 {
-    return c->task->verify.in_same && c->survey.tampered.len == 0;
+    return c->task->verify.in_same && c->survey.tampered.len == 0 && !c->run->spec->trees;
 }
 
 static void after_capture(struct candidate *c)
 {
-    if (verifies_in_same(c) && !c->failed && !c->canceled)
+    if (!c->session)
+        go_on(c); /* the tree was given */
+    else if (verifies_in_same(c) && !c->failed && !c->canceled)
         begin_verify(c);
     else
         begin_close(c);
@@ -457,6 +465,18 @@ static void candidate_on_captured(const struct pdk_err *why, void *user)
                                        : PDK_REASON_CAPTURE_FAILED,
             why, false);
     begin_close(c);
+}
+
+/* The result is there already: what is left is to look at it. */
+static void take_given(struct candidate *c)
+{
+    static const struct pdk_work_handlers handlers = { candidate_run_settle,
+        candidate_on_settled };
+
+    set_state(c, PDK_CANDIDATE_CAPTURING);
+    c->baseline = c->run->start;
+    c->capture.tree = c->run->spec->trees[c->place];
+    pdk_work_queue(c->run->loop, &handlers, c);
 }
 
 static void begin_capture(struct candidate *c)

@@ -125,7 +125,9 @@ static int fix_base(struct run *run, struct pdk_err *err)
     if (pdk_vaults_new(spec->state->vault, spec->repo->objects, &run->vaults, err) < 0 ||
             pdk_vault_open(spec->state->vault, spec->repo->objects, &run->vault, err) < 0)
         return err->code;
-    if (spec->plan->seed == PDK_SEED_HEAD)
+    if (spec->start.hex[0])
+        run->start = spec->start;
+    if (spec->plan->seed == PDK_SEED_HEAD || spec->start.hex[0])
         return 0;
     if (pdk_repo_snapshot(spec->repo, run->vault, &run->base, &run->start, err) < 0)
         return pdk_wrap(err, "taking your uncommitted work along");

@@ -24,6 +24,12 @@ struct pdk_engine_spec {
     struct pdk_store *store;
     const char *agent; /* path of the agent program */
     const char *run;   /* the new run's id */
+    /*
+     * Trees to verify instead of carrying out missions: one for each candidate of the plan, in its
+     * order; NULL: carry them out. start: what they started from; "": as the plan's base and seed say.
+     */
+    const struct pdk_oid *trees;
+    struct pdk_oid start;
     struct pdk_engine_listener listener;
 };
 
