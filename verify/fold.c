@@ -117,7 +117,12 @@ static struct candidate *find_candidate(
         const struct pdk_fold *fold, const char *task, int index)
 {
     size_t t = find_task(fold, task);
+    /* Planned in their order: of a run with one task, this is where it is. */
+    size_t guess = index > 0 ? (size_t)index - 1 : 0;
 
+    if (guess < fold->candidates_len && fold->candidates[guess].task == t &&
+            fold->candidates[guess].index == index)
+        return &fold->candidates[guess];
     for (size_t i = 0; t < fold->tasks_len && i < fold->candidates_len; i++) {
         struct candidate *c = &fold->candidates[i];
         if (c->task == t && c->index == index)

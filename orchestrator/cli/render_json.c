@@ -110,11 +110,15 @@ static void take_task_judged(struct pdk_json *task, const struct pdk_event *even
         copy(task, "branch", event->body, "branch");
 }
 
+/* They are planned in their order: the place is the first guess. */
 static struct pdk_json *find_candidate(const struct pdk_json *task, int index)
 {
     const struct pdk_json *all = pdk_json_get(task, "candidates");
+    size_t n = pdk_json_len(all), guess = index > 0 ? (size_t)index - 1 : n;
 
-    for (size_t i = 0; i < pdk_json_len(all); i++)
+    if (guess < n && pdk_json_get_int(pdk_json_at(all, guess), "index", 0) == index)
+        return pdk_json_at(all, guess);
+    for (size_t i = 0; i < n; i++)
         if (pdk_json_get_int(pdk_json_at(all, i), "index", 0) == index)
             return pdk_json_at(all, i);
     return NULL;
