@@ -112,6 +112,9 @@ const struct pdk_sandbox_record *pdk_sandbox_get_record(const struct pdk_sandbox
  */
 int pdk_sandbox_collect_dirt(struct pdk_sandbox *sb, struct pdk_vault *vault,
         struct pdk_dirt *out, struct pdk_err *err);
+/* Ignored paths of the user's tree that it lacks (trees/checkout.h: pdk_checkout_omitted()). */
+int pdk_sandbox_omitted(struct pdk_sandbox *sb, size_t max, struct pdk_strv *paths,
+        size_t *count, struct pdk_err *err);
 /* The working copy as a tree in the vault; later calls cost what changed since. Dirt stays dirt. */
 int pdk_sandbox_capture(struct pdk_sandbox *sb, struct pdk_vault *vault,
         struct pdk_capture *out, struct pdk_err *err);

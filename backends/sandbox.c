@@ -232,6 +232,16 @@ int pdk_sandbox_collect_dirt(struct pdk_sandbox *sb, struct pdk_vault *vault,
     return rc < 0 ? pdk_wrap(err, "sandbox '%s'", sb->record.id) : 0;
 }
 
+int pdk_sandbox_omitted(struct pdk_sandbox *sb, size_t max, struct pdk_strv *paths,
+        size_t *count, struct pdk_err *err)
+{
+    int rc = check_root(sb, err);
+
+    if (rc == 0)
+        rc = pdk_checkout_omitted(sb->repo, sb->root_fd, max, paths, count, err);
+    return rc < 0 ? pdk_wrap(err, "sandbox '%s'", sb->record.id) : 0;
+}
+
 int pdk_sandbox_capture(struct pdk_sandbox *sb, struct pdk_vault *vault,
         struct pdk_capture *out, struct pdk_err *err)
 {

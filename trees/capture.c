@@ -42,7 +42,7 @@ void pdk_dirt_fini(struct pdk_dirt *dirt)
     for (size_t i = 0; i < dirt->len; i++)
         free(dirt->entries[i].path);
     free(dirt->entries);
-    *dirt = (struct pdk_dirt){ NULL, 0 };
+    *dirt = (struct pdk_dirt){ 0 };
 }
 
 /* What the walk has said of an entry, and what came of it. */
@@ -569,10 +569,9 @@ int pdk_capture_tree(struct pdk_vault *vault, const struct pdk_capture_spec *spe
 int pdk_capture_dirt(struct pdk_vault *vault, const struct pdk_capture_spec *spec,
         struct pdk_dirt *out, struct pdk_err *err)
 {
-    struct pdk_dirt made = { NULL, 0 };
+    struct pdk_dirt made = { NULL, 0, 0 };
     struct taking t = { .vault = vault, .spec = spec, .dirt = &made };
-    uint64_t ignored = 0;
-    int rc = walk_all(&t, &ignored, err);
+    int rc = walk_all(&t, &made.ignored_files, err);
 
     taking_fini(&t);
     if (rc < 0) {

@@ -63,6 +63,8 @@ struct pdk_dirt_entry {
 struct pdk_dirt {
     struct pdk_dirt_entry *entries; /* sorted by path bytes */
     size_t len;
+    uint64_t
+            ignored_files; /* new files that ignore rules keep out, as far as they were met */
 };
 
 void pdk_dirt_fini(struct pdk_dirt *dirt);

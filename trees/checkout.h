@@ -46,4 +46,11 @@ int pdk_checkout_switch(struct pdk_vault *vault, const struct pdk_checkout_spec 
 int pdk_checkout_include(const struct pdk_repo *repo, const struct pdk_strv *patterns,
         const char *dir, struct pdk_strv *warnings, struct pdk_err *err);
 
+/*
+ * Ignored paths of the user's tree that the copy at root_fd lacks, a directory with nothing else in it as
+ * one that ends in a slash: at most max of them into paths, their whole number in *count.
+ */
+int pdk_checkout_omitted(const struct pdk_repo *repo, int root_fd, size_t max,
+        struct pdk_strv *paths, size_t *count, struct pdk_err *err);
+
 #endif

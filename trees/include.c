@@ -219,3 +219,29 @@ int pdk_checkout_include(const struct pdk_repo *repo, const struct pdk_strv *pat
     in.patterns = parsed;
     return copy_listed(&in, &list, err);
 }
+
+int pdk_checkout_omitted(const struct pdk_repo *repo, int root_fd, size_t max,
+        struct pdk_strv *paths, size_t *count, struct pdk_err *err)
+{
+    static const char *const args[] = { "ls-files", "-z", "--others", "--ignored",
+        "--exclude-standard", "--directory", NULL };
+    PDK_AUTO_BUF struct pdk_buf list = PDK_BUF_INIT;
+    const char *within = NULL;
+    struct stat st;
+
+    if (pdk_repo_git(repo, args, NULL, &list, err) < 0)
+        return err->code;
+    *count = 0;
+    for (size_t at = 0; at < list.len; at += strlen(list.data + at) + 1) {
+        const char *path = list.data + at;
+
+        /* what lies in a directory that was counted is listed after it */
+        if ((within && pdk_starts_with(path, within)) ||
+                fstatat(root_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            continue;
+        within = pdk_ends_with(path, "/") ? path : NULL;
+        if (++*count <= max)
+            pdk_strv_add(paths, path);
+    }
+    return pdk_strv_ok(paths, err);
+}

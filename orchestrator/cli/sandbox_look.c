@@ -9,6 +9,8 @@
 #include "orchestrator/cli/sandbox.h"
 #include "trees/diff.h"
 
+enum { OMITTED_MAX = 20 };
+
 static struct pdk_json *item_json(const struct pdk_sandbox_row *row)
 {
     struct pdk_json *item = pdk_json_object(), *base = pdk_json_object();
@@ -58,7 +60,7 @@ static int collect(struct pdk_cli *cli, const struct pdk_named *named,
 static void add_state(
         struct pdk_cli *cli, struct pdk_json *item, const struct pdk_named *named)
 {
-    PDK_AUTO_DIRT struct pdk_dirt dirt = { NULL, 0 };
+    PDK_AUTO_DIRT struct pdk_dirt dirt = { 0 };
     struct pdk_err err = PDK_ERR_INIT;
 
     if (collect(cli, named, &dirt, &err) == 0) {
@@ -66,6 +68,7 @@ static void add_state(
             (void)pdk_json_set_str(item, "status", "dirty");
         (void)pdk_json_set_bool(item, "dirty", dirt.len > 0);
         (void)pdk_json_set(item, "changes", changes_json(&dirt));
+        (void)pdk_json_set_int(item, "ignored_files", (int64_t)dirt.ignored_files);
         return;
     }
     (void)pdk_json_set_str(
@@ -73,6 +76,30 @@ static void add_state(
     (void)pdk_json_set(item, "dirty", pdk_json_null());
     (void)pdk_json_set(item, "changes", pdk_json_array());
     (void)pdk_json_set_bytes(item, "problem", err.msg, strlen(err.msg));
+}
+
+/* What the user's tree has beside the repository and the sandbox has not: a test may miss it. */
+static int add_omitted(struct pdk_cli *cli, struct pdk_json *item,
+        const struct pdk_named *named, struct pdk_err *err)
+{
+    PDK_AUTO_SANDBOX struct pdk_sandbox *sb = NULL;
+    PDK_AUTO_STRV struct pdk_strv paths = PDK_STRV_INIT;
+    struct pdk_json *omitted = pdk_json_object(), *list = pdk_json_array();
+    size_t count = 0;
+
+    (void)pdk_json_set(item, "omitted", omitted);
+    (void)pdk_json_set(omitted, "paths", list);
+    if (pdk_named_open(cli, named, &sb, err) < 0 ||
+            pdk_sandbox_omitted(sb, OMITTED_MAX, &paths, &count, err) < 0)
+        return err->code;
+    for (size_t i = 0; i < paths.len; i++) {
+        struct pdk_json *path = pdk_json_object();
+
+        (void)pdk_json_set_bytes(path, "path", paths.items[i], strlen(paths.items[i]));
+        (void)pdk_json_append(list, path);
+    }
+    (void)pdk_json_set_int(omitted, "count", (int64_t)count);
+    return 0;
 }
 
 static void print_item(const struct pdk_json *item)
@@ -138,6 +165,29 @@ static void print_change(const struct pdk_json *change)
     printf("  %s %s\n", pdk_json_get_str(change, "status", "?"), pdk_buf_str(&clean));
 }
 
+/* Ignored files: those in it, which no capture takes, and those it lacks. */
+static void print_beside(const struct pdk_json *item)
+{
+    const struct pdk_json *omitted = pdk_json_get(item, "omitted");
+    const struct pdk_json *paths = pdk_json_get(omitted, "paths");
+    int64_t inside = pdk_json_get_int(item, "ignored_files", 0);
+    int64_t count = pdk_json_get_int(omitted, "count", 0);
+
+    if (inside > 0)
+        printf("  and %lld ignored files\n", (long long)inside);
+    if (count == 0)
+        return;
+    printf("  not here, for they are ignored (--include brings them):");
+    for (size_t i = 0; i < pdk_json_len(paths); i++) {
+        const char *path = pdk_json_get_str(pdk_json_at(paths, i), "path", "");
+        PDK_AUTO_BUF struct pdk_buf clean = PDK_BUF_INIT;
+
+        pdk_utf8_printable(path, strlen(path), &clean);
+        printf(" %s", pdk_buf_str(&clean));
+    }
+    printf("%s\n", count > OMITTED_MAX ? " …" : "");
+}
+
 int pdk_command_sandbox_status(struct pdk_cli *cli, const struct pdk_args *args)
 {
     PDK_AUTO_NAMED struct pdk_named named = { 0 };
@@ -150,6 +200,8 @@ int pdk_command_sandbox_status(struct pdk_cli *cli, const struct pdk_args *args)
         return pdk_cli_fail(cli, &err);
     item = item_json(&named.row);
     add_state(cli, item, &named);
+    if (add_omitted(cli, item, &named, &err) < 0 && err.code != PDK_ENOTFOUND)
+        pdk_cli_say(cli, "%s\n", err.msg); /* the rest of the status stands without it */
     (void)pdk_json_set_int(item, "schema_version", 1);
     if (cli->json)
         return pdk_cli_print(cli, pdk_take_ptr(&item));
@@ -157,6 +209,7 @@ int pdk_command_sandbox_status(struct pdk_cli *cli, const struct pdk_args *args)
     changes = pdk_json_get(item, "changes");
     for (size_t i = 0; i < pdk_json_len(changes); i++)
         print_change(pdk_json_at(changes, i));
+    print_beside(item);
     return 0;
 }
 

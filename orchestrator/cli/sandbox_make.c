@@ -194,7 +194,7 @@ static int check_loss(struct pdk_cli *cli, const struct pdk_named *named,
         unsigned int flags, struct pdk_err *err)
 {
     PDK_AUTO_SANDBOX struct pdk_sandbox *sb = NULL;
-    PDK_AUTO_DIRT struct pdk_dirt dirt = { NULL, 0 };
+    PDK_AUTO_DIRT struct pdk_dirt dirt = { 0 };
     int commits = 0;
 
     if (pdk_named_open(cli, named, &sb, err) < 0) {

@@ -75,6 +75,21 @@ class Sandboxes(t.Case):
             odd, = [c for c in status["changes"] if "path_base64" in c]
             self.assertEqual(odd["path_base64"], "YmFk/w==")
 
+    def test_ignored_files_are_counted_and_those_it_lacks_named(self):
+        self.repo.write(".gitignore", "*.log\nnode_modules/\n")
+        self.repo.commit("ignore")
+        self.repo.write("node_modules/a/b", "x")
+        self.repo.write("one.log", "x")
+        for i in range(25):
+            self.repo.write("more/%02d.log" % i, "x")
+        self.paddock("sandbox", "create", "a", "--include", "one.log")
+        self.paddock("sandbox", "exec", "a", "--", "sh", "-c", "echo > two.log")
+        doc = self.paddock("--json", "sandbox", "status", "a").json
+        self.assertEqual((doc["dirty"], doc["ignored_files"]), (False, 2), doc)
+        self.assertEqual(doc["omitted"]["count"], 2, doc)
+        self.assertEqual([p["path"] for p in doc["omitted"]["paths"]], ["more/", "node_modules/"])
+        self.assertIn(b"node_modules/", self.paddock("sandbox", "status", "a").out)
+
     def test_discard_refuses_what_would_be_lost(self):
         for backend, name in self.each():
             path = pathlib.Path(self.create(name, "--backend", backend)["path"])

@@ -152,7 +152,7 @@ static char *script_of(unsigned int *seed)
 
 static char *dirt_of(struct pdk_sandbox *sb)
 {
-    PDK_AUTO_DIRT struct pdk_dirt dirt = { NULL, 0 };
+    PDK_AUTO_DIRT struct pdk_dirt dirt = { 0 };
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
     struct pdk_err err = PDK_ERR_INIT;
 

@@ -100,7 +100,7 @@ struct pdk_oid pdk_test_trees_capture(
 
 char *pdk_test_trees_dirt(struct pdk_test_trees *t)
 {
-    PDK_AUTO_DIRT struct pdk_dirt dirt = { NULL, 0 };
+    PDK_AUTO_DIRT struct pdk_dirt dirt = { 0 };
     PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
     struct pdk_capture_spec spec = {
         .repo = t->repo, .root_fd = t->root_fd, .index = t->index
