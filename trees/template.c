@@ -188,6 +188,24 @@ static int fill(struct pdk_vault *vault, const struct pdk_repo *repo,
     return pdk_checkout(vault, &spec, err);
 }
 
+/* Who stands on it goes on standing on it, under another name: a sweep removes it when nobody does. */
+static int put_aside(const struct pdk_template *t, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *aside = pdk_strf("%s.old-XXXXXX", t->path);
+
+    if (!aside)
+        return pdk_fail_nomem(err);
+    if (!pdk_fs_exists(t->path))
+        return 0;
+    if (!pdk_fs_is_dir(t->path))
+        return pdk_fs_remove_tree(t->path, err);
+    if (!mkdtemp(aside))
+        return pdk_fail(err, PDK_EIO, errno, "cannot make '%s'", aside);
+    if (rename(t->path, aside) < 0)
+        return pdk_fail(err, PDK_EIO, errno, "cannot rename '%s'", t->path);
+    return 0;
+}
+
 static int make(struct pdk_vault *vault, const struct pdk_repo *repo,
         const struct pdk_template *t, struct pdk_err *err)
 {
@@ -197,7 +215,7 @@ static int make(struct pdk_vault *vault, const struct pdk_repo *repo,
 
     if (!temp)
         return pdk_fail_nomem(err);
-    if (pdk_fs_remove_tree(t->path, err) < 0)
+    if (put_aside(t, err) < 0)
         return err->code;
     if (!mkdtemp(temp))
         return pdk_fail(err, PDK_EIO, errno, "cannot make '%s'", temp);
@@ -210,20 +228,39 @@ static int make(struct pdk_vault *vault, const struct pdk_repo *repo,
     return rc;
 }
 
-/* Alone with it: looks again, since another one may have made it meanwhile. */
-static int make_locked(struct pdk_vault *vault, const struct pdk_repo *repo,
-        struct pdk_template *t, struct pdk_err *err)
+/* One maker at a time, whoever else has it open; looks again, since another one may have made it. */
+static int make_alone(struct pdk_vault *vault, const struct pdk_repo *repo,
+        const struct pdk_template *t, struct pdk_err *err)
 {
-    struct flock shared = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+    PDK_AUTO_FREE char *path = pdk_strf("%s.make", t->path);
+    PDK_AUTO_FD int alone = -1;
 
-    if (pdk_fs_lock(t->lock_path, true, &t->lock, err) < 0)
+    if (!path)
+        return pdk_fail_nomem(err);
+    if (pdk_fs_lock(path, true, &alone, err) < 0)
         return err->code;
-    if (!is_sound(t, repo) && make(vault, repo, t, err) < 0)
-        return err->code;
-    /* From one lock to the other without a gap in which a sweep could take it away. */
-    if (fcntl(t->lock, F_OFD_SETLK, &shared) < 0)
-        return pdk_fail(err, PDK_EIO, errno, "cannot share '%s'", t->lock_path);
-    return 0;
+    return is_sound(t, repo) ? 0 : make(vault, repo, t, err);
+}
+
+bool pdk_template_lock_holds(const char *path, int fd)
+{
+    struct stat named, held;
+
+    return fstat(fd, &held) == 0 && lstat(path, &named) == 0 &&
+            held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+/* A sweep may take the file away between its opening and the lock: then it locks nothing. */
+static int hold(struct pdk_template *t, struct pdk_err *err)
+{
+    for (;;) {
+        if (pdk_fs_lock_shared(t->lock_path, true, &t->lock, err) < 0)
+            return err->code;
+        if (pdk_template_lock_holds(t->lock_path, t->lock))
+            return 0;
+        (void)close(t->lock);
+        t->lock = -1;
+    }
 }
 
 int pdk_template_open(struct pdk_vault *vault, const struct pdk_repo *repo,
@@ -235,16 +272,11 @@ int pdk_template_open(struct pdk_vault *vault, const struct pdk_repo *repo,
 
     if (!t)
         return pdk_fail_nomem(err);
-    if (pdk_fs_mkdirs(dir, 0700, err) < 0 ||
-            pdk_fs_lock_shared(t->lock_path, true, &t->lock, err) < 0)
+    if (pdk_fs_mkdirs(dir, 0700, err) < 0 || hold(t, err) < 0)
         return err->code;
     usable = flags & PDK_TEMPLATE_TRUST ? pdk_fs_exists(t->index) : is_sound(t, repo);
-    if (!usable) {
-        (void)close(t->lock);
-        t->lock = -1;
-        if (make_locked(vault, repo, t, err) < 0)
-            return pdk_wrap(err, "template of %s", tree->hex);
-    }
+    if (!usable && make_alone(vault, repo, t, err) < 0)
+        return pdk_wrap(err, "template of %s", tree->hex);
     (void)futimens(t->lock, NULL); /* when it was last used: for sweeps only */
     *out = pdk_take_ptr(&t);
     return 0;

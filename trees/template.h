@@ -7,7 +7,9 @@
  *   <dir>/<key>/index   what they are, with their stat data (trees/index.h)
  *   <dir>/<key>/git-<digest>/  .git with that index and files that its digest names: for overlays
  *   <dir>/<key>.use.ID  sandbox ID stands on it
- *   <dir>/<key>.lock    shared: in use; exclusive: being made or removed
+ *   <dir>/<key>.lock    shared: in use; exclusive: being removed
+ *   <dir>/<key>.make    exclusive: being made
+ *   <dir>/<key>.old-x   was damaged, and somebody may still stand on it
  *
  * It is made under a temporary name and published by a rename, so a kill leaves no half one. Before it
  * is used it is compared with its index by stat data: one that was changed is made anew.

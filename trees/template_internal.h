@@ -11,6 +11,9 @@ struct pdk_template {
     int lock; /* shared, while it is open */
 };
 
+/* Is fd the file that has this name now? A lock on one that was taken away locks nothing. */
+bool pdk_template_lock_holds(const char *path, int fd);
+
 /* Are its layers what their names say, and is there nothing else beside its files and its index? */
 bool pdk_template_layers_sound(const struct pdk_template *t);
 

@@ -80,6 +80,7 @@ static int list_all(const char *dir, struct list *list, struct pdk_err *err)
     while ((entry = readdir(d)))
         if (entry->d_name[0] != '.' && !strstr(entry->d_name, ".use.") &&
                 !pdk_ends_with(entry->d_name, ".lock") &&
+                !pdk_ends_with(entry->d_name, ".make") &&
                 add_found(list, dir, entry->d_name, err) < 0)
             return err->code;
     return 0;
@@ -92,13 +93,14 @@ static int oldest_first(const void *a, const void *b)
     return (x->used_ms > y->used_ms) - (x->used_ms < y->used_ms);
 }
 
-/* The lock of the template, also of one that is being made: "<key>.tmp-x" is under "<key>.lock". */
-static char *lock_of(const char *path)
+/* The template's own path, also of one that is being made, or was damaged: "<key>.tmp-x", "<key>.old-x". */
+static char *key_of(const char *path)
 {
-    const char *temp = strstr(pdk_path_basename(path), ".tmp-");
-    size_t len = temp ? (size_t)(temp - path) : strlen(path);
+    const char *name = pdk_path_basename(path);
+    const char *tail = strstr(name, ".tmp-");
 
-    return pdk_strf("%.*s.lock", (int)len, path);
+    tail = tail ? tail : strstr(name, ".old-");
+    return tail ? strndup(path, (size_t)(tail - path)) : strdup(path);
 }
 
 /* Does a sandbox stand on it? */
@@ -115,18 +117,65 @@ static bool in_use(const char *path)
     return !dir || !prefix;
 }
 
+/* Alone with the template key, which no sandbox stands on: 0 with the lock, 1 where that cannot be. */
+static int hold_alone(const char *key, int *lock, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *path = pdk_strf("%s.lock", key);
+    int rc = path ? pdk_fs_lock(path, false, lock, err) : pdk_fail_nomem(err);
+
+    if (rc == PDK_ECONFLICT)
+        return 1;
+    if (rc < 0)
+        return rc;
+    return in_use(key) || !pdk_template_lock_holds(path, *lock) ? 1 : 0;
+}
+
 /* 1 where somebody uses it. */
 static int remove_one(const struct found *found, bool dry_run, struct pdk_err *err)
 {
-    PDK_AUTO_FREE char *lock_path = lock_of(found->path);
+    PDK_AUTO_FREE char *key = key_of(found->path);
     PDK_AUTO_FD int lock = -1;
-    int rc = lock_path ? pdk_fs_lock(lock_path, false, &lock, err) : pdk_fail_nomem(err);
+    int rc = key ? hold_alone(key, &lock, err) : pdk_fail_nomem(err);
 
-    if (rc == PDK_ECONFLICT || (rc == 0 && in_use(found->path)))
-        return 1;
-    if (rc < 0 || dry_run)
+    if (rc != 0 || dry_run)
         return rc;
     return pdk_fs_remove_tree(found->path, err);
+}
+
+/* The locks of a template that is no more. Whoever waits for one sees that it was taken away. */
+static int remove_locks(const char *key, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *make = pdk_strf("%s.make", key);
+    PDK_AUTO_FREE char *path = pdk_strf("%s.lock", key);
+    PDK_AUTO_FD int lock = -1;
+    int rc = make && path ? hold_alone(key, &lock, err) : pdk_fail_nomem(err);
+
+    if (rc != 0 || pdk_fs_exists(key))
+        return rc < 0 ? rc : 0;
+    if ((unlink(make) < 0 && errno != ENOENT) || unlink(path) < 0)
+        return pdk_fail(err, PDK_EIO, errno, "cannot remove '%s'", path);
+    return 0;
+}
+
+static int sweep_locks(const char *dir, struct pdk_err *err)
+{
+    static const char tail[] = ".lock";
+    PDK_AUTO_DIR DIR *d = opendir(dir);
+    const struct dirent *entry;
+
+    while (d && (entry = readdir(d))) {
+        size_t len = strlen(entry->d_name);
+        PDK_AUTO_FREE char *key = NULL;
+
+        if (strstr(entry->d_name, ".use.") || !pdk_ends_with(entry->d_name, tail))
+            continue;
+        key = pdk_strf("%s/%.*s", dir, (int)(len - (sizeof(tail) - 1)), entry->d_name);
+        if (!key)
+            return pdk_fail_nomem(err);
+        if (!pdk_fs_exists(key) && remove_locks(key, err) < 0)
+            return err->code;
+    }
+    return 0;
 }
 
 int pdk_template_sweep(
@@ -154,5 +203,5 @@ int pdk_template_sweep(
         sweep->freed += rc == 0 ? found->bytes : 0;
         sweep->left -= rc == 0 ? found->bytes : 0;
     }
-    return 0;
+    return sweep->dry_run ? 0 : sweep_locks(dir, err);
 }
