@@ -283,7 +283,7 @@ int pdk_limiter_new(const struct pdk_limits *limits, int own, struct pdk_limiter
 
     if (!l)
         return pdk_fail_nomem(err);
-    if (pdk_id_random(id, 16, err) < 0) {
+    if (pdk_id_random(id, sizeof(id) / 2, err) < 0) {
         free(l);
         return err->code;
     }
