@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "trees/checkout.h"
+#include "trees/lfs.h"
 
 /* ---- making one */
 
@@ -82,6 +83,8 @@ static int make_inside(struct pdk_sandbox *sb, const struct pdk_sandbox_spec *sp
 
     if (rc == 0)
         rc = set_baseline(sb, err);
+    if (rc == 0)
+        rc = pdk_lfs_warn_missing(sb->index, warnings, err);
     if (rc == 0 && spec->submodules != PDK_SUBMODULES_NONE)
         rc = pdk_submodules_fill(sb, spec->vault,
                 spec->submodules == PDK_SUBMODULES_RECURSIVE, warnings, err);

@@ -73,6 +73,7 @@ static struct pdk_repo borrow_repo(
         .user_email = user->user_email,
         .autocrlf = user->autocrlf,
         .eol = user->eol,
+        .indexes = user->indexes,
         .file_mode = user->file_mode,
     };
 }

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "promote/land.h"
 #include "promote/land_internal.h"
+#include "trees/lfs.h"
 #include "trees/repo.h"
 #include "trees/vault.h"
 
@@ -40,8 +41,14 @@ static int read_content(const struct pdk_landing *l, const struct pdk_change *c,
     const char *args[] = { "cat-file", "--filters", as, c->new_oid.hex, NULL };
     const char *env[] = { objects, NULL };
 
+    PDK_AUTO_BUF struct pdk_buf blob = PDK_BUF_INIT;
+
     if (!as || !objects)
         return pdk_fail_nomem(err);
+    /* Where it is a pointer, the filter of the user's finds the content in the user's store. */
+    if (pdk_vault_read_blob(vault, &c->new_oid, SIZE_MAX, &blob, err) < 0 ||
+            pdk_lfs_hand_over(l->spec->repo, vault, &blob, err) < 0)
+        return err->code;
     return pdk_repo_git_converting(l->spec->repo, args, env, out, err);
 }
 

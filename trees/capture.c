@@ -25,11 +25,12 @@
 #include "trees/index.h"
 #include "trees/index_cache.h"
 #include "trees/internal.h"
+#include "trees/lfs.h"
 #include "trees/repo.h"
 #include "trees/vault.h"
 #include "trees/walk.h"
 
-enum { WARNINGS_MAX = 50, CHUNK = 64 << 10 };
+enum { WARNINGS_MAX = 50, CHUNK = 64 << 10, POINTER_MAX = 1024 };
 static const int64_t default_max_file = (int64_t)2 << 30;
 
 void pdk_capture_fini(struct pdk_capture *capture)
@@ -169,16 +170,57 @@ static const struct pdk_oid *old_text(const struct pdk_index_entry *entry)
     return entry && S_ISREG(entry->mode) ? &entry->oid : NULL;
 }
 
+/* The old blob, where it points at just that content: pointers may be written in other ways than ours. */
+static bool is_old_pointer(struct taking *t, const struct pdk_index_entry *entry,
+        const struct pdk_lfs_pointer *now)
+{
+    PDK_AUTO_BUF struct pdk_buf blob = PDK_BUF_INIT;
+    struct pdk_lfs_pointer old;
+    const struct pdk_oid *oid = old_text(entry);
+
+    return oid && pdk_vault_read_blob(t->vault, oid, POINTER_MAX, &blob, NULL) == 0 &&
+            pdk_lfs_parse(&blob, &old) && strcmp(old.sha256, now->sha256) == 0 &&
+            old.size == now->size;
+}
+
+/* Content becomes a pointer, and goes to the vault's store; a pointer and nothing stay what they are. */
+static int take_content_of_lfs(struct taking *t, const struct pdk_walk_item *item,
+        const struct pdk_buf *raw, struct pdk_oid *out, struct pdk_err *err)
+{
+    PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
+    struct pdk_lfs_pointer pointer;
+
+    if (raw->len == 0 || pdk_lfs_parse(raw, &pointer))
+        return hash_bytes(t, pdk_buf_str(raw), raw->len, out, err);
+    if (pdk_lfs_point(raw, &pointer, err) < 0)
+        return err->code;
+    if (is_old_pointer(t, item->entry, &pointer)) {
+        *out = item->entry->oid;
+        return 0;
+    }
+    if (t->write && pdk_lfs_store(t->spec->repo, t->vault, &pointer, raw, err) < 0)
+        return err->code;
+    pdk_lfs_format(&pointer, &text);
+    if (pdk_buf_ok(&text, err) < 0)
+        return err->code;
+    return hash_bytes(t, text.data, text.len, out, err);
+}
+
 static int take_bytes(struct taking *t, const struct pdk_walk_item *item, int fd,
         int64_t max, struct pdk_oid *out, struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf raw = PDK_BUF_INIT;
     PDK_AUTO_BUF struct pdk_buf converted = PDK_BUF_INIT;
+    bool lfs = false;
 
     if (pdk_fs_read_fd(fd, (size_t)max, &raw, err) < 0)
         return err->code;
     if (!t->filter)
         return hash_bytes(t, pdk_buf_str(&raw), raw.len, out, err);
+    if (pdk_filter_is_lfs(t->filter, item->path, &lfs, err) < 0)
+        return err->code;
+    if (lfs)
+        return take_content_of_lfs(t, item, &raw, out, err);
     if (pdk_filter_to_object(
                 t->filter, item->path, old_text(item->entry), &raw, &converted, err) < 0)
         return err->code;

@@ -9,9 +9,12 @@
 #include <fcntl.h>
 #include <git2.h>
 #include <limits.h>
+#include <linux/fs.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +28,7 @@
 #include "trees/filter.h"
 #include "trees/index.h"
 #include "trees/internal.h"
+#include "trees/lfs.h"
 #include "trees/pool.h"
 #include "trees/repo.h"
 #include "trees/vault.h"
@@ -40,6 +44,8 @@ struct checkout {
     struct timespec times[2]; /* what files get */
     struct pdk_vault *vault;  /* the caller's */
     _Atomic(struct pdk_vault *) spare; /* the same, until a thread took it */
+    pthread_mutex_t lock;              /* over what follows */
+    struct pdk_buf missing;            /* files of Git LFS that stayed pointers */
 };
 
 /* ---- listing */
@@ -179,7 +185,45 @@ static int write_link(const struct checkout *c, const struct pdk_index_entry *e,
     return 0;
 }
 
-static int write_file(const struct checkout *c, struct worker *w,
+static int copy_content(int from, int to, struct pdk_err *err)
+{
+    char chunk[8192];
+    ssize_t n;
+
+    if (ioctl(to, FICLONE, from) == 0)
+        return 0;
+    while ((n = read(from, chunk, sizeof(chunk))) > 0)
+        if (pdk_fs_write_fd(to, chunk, (size_t)n, err) < 0)
+            return err->code;
+    return n < 0 ? pdk_fail(err, PDK_EIO, errno, "cannot read it") : 0;
+}
+
+/* Content of Git LFS for the pointer in blob; -1: it is none, or its content is nowhere, which is noted. */
+static int open_content(struct checkout *c, struct worker *w,
+        const struct pdk_index_entry *e, const struct pdk_buf *blob, int *out,
+        struct pdk_err *err)
+{
+    struct pdk_lfs_pointer pointer;
+    bool lfs = false;
+
+    *out = -1;
+    if (!w->filter || !pdk_lfs_parse(blob, &pointer))
+        return 0;
+    if (pdk_filter_is_lfs(w->filter, e->path, &lfs, err) < 0)
+        return err->code;
+    if (!lfs)
+        return 0;
+    *out = pdk_lfs_open(c->spec->repo, w->vault, &pointer);
+    if (*out >= 0)
+        return 0;
+    (void)pthread_mutex_lock(&c->lock);
+    pdk_buf_addf(&c->missing, "%s %s", pointer.sha256, e->path);
+    pdk_buf_addc(&c->missing, '\0');
+    (void)pthread_mutex_unlock(&c->lock);
+    return 0;
+}
+
+static int write_file(struct checkout *c, struct worker *w,
         const struct pdk_index_entry *e, const struct pdk_buf *blob, struct stat *st,
         struct pdk_err *err)
 {
@@ -187,8 +231,11 @@ static int write_file(const struct checkout *c, struct worker *w,
     const struct pdk_buf *data = blob;
     mode_t mode = e->mode & 0100 ? 0755 : 0644;
     PDK_AUTO_FD int fd = -1;
+    PDK_AUTO_FD int content = -1;
 
-    if (w->filter) {
+    if (open_content(c, w, e, blob, &content, err) < 0)
+        return err->code;
+    if (w->filter && content < 0) {
         if (pdk_filter_to_worktree(w->filter, e->path, &e->oid, blob, &converted, err) <
                 0)
             return err->code;
@@ -200,14 +247,15 @@ static int write_file(const struct checkout *c, struct worker *w,
         return pdk_fail(err, PDK_EIO, errno, "cannot make the file '%s'", e->path);
     /* The umask of the caller is not the tree's business. */
     if (fchmod(fd, mode) < 0 ||
-            pdk_fs_write_fd(fd, pdk_buf_str(data), data->len, err) < 0 ||
+            (content >= 0 ? copy_content(content, fd, err)
+                          : pdk_fs_write_fd(fd, pdk_buf_str(data), data->len, err)) < 0 ||
             futimens(fd, c->times) < 0 || fstat(fd, st) < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot write the file '%s'", e->path);
     return 0;
 }
 
-static int write_entry(const struct checkout *c, struct worker *w,
-        struct pdk_index_entry *e, struct pdk_err *err)
+static int write_entry(struct checkout *c, struct worker *w, struct pdk_index_entry *e,
+        struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf blob = PDK_BUF_INIT;
     bool link = (e->mode & S_IFMT) == S_IFLNK;
@@ -283,7 +331,8 @@ static int write_files(struct checkout *c, struct pdk_err *err)
 static int write_indexes(
         const struct checkout *c, const struct pdk_index *index, struct pdk_err *err)
 {
-    if (pdk_index_write(c->spec->index, index, err) < 0)
+    if (pdk_lfs_note_missing(c->spec->index, &c->missing, err) < 0 ||
+            pdk_index_write(c->spec->index, index, err) < 0)
         return err->code;
     return c->spec->git_index ? pdk_index_write_git(c->spec->git_index, index, err) : 0;
 }
@@ -299,7 +348,7 @@ static void set_times(struct checkout *c)
 static int begin(struct pdk_vault *vault, const struct pdk_checkout_spec *spec,
         struct checkout *c, struct pdk_err *err)
 {
-    *c = (struct checkout){ .spec = spec };
+    *c = (struct checkout){ .spec = spec, .lock = PTHREAD_MUTEX_INITIALIZER };
     c->root_fd = open(spec->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     c->vault = vault;
     atomic_init(&c->spare, vault);
@@ -314,6 +363,7 @@ static void end(struct checkout *c)
     if (c->root_fd >= 0)
         (void)close(c->root_fd);
     pdk_index_fini(&c->index);
+    pdk_buf_fini(&c->missing);
 }
 
 int pdk_checkout(struct pdk_vault *vault, const struct pdk_checkout_spec *spec,

@@ -141,6 +141,23 @@ int pdk_filter_to_worktree(struct pdk_filter *filter, const char *path,
     return rc;
 }
 
+int pdk_filter_is_lfs(
+        struct pdk_filter *filter, const char *path, bool *out, struct pdk_err *err)
+{
+    git_attr_options options = { .version = GIT_ATTR_OPTIONS_VERSION };
+    const char *value = NULL;
+    int rc;
+
+    options.flags = GIT_ATTR_CHECK_INDEX_ONLY | GIT_ATTR_CHECK_NO_SYSTEM |
+            GIT_ATTR_CHECK_INCLUDE_COMMIT;
+    options.attr_commit_id = filter->attributes;
+    rc = git_attr_get_ext(&value, filter->repo, &options, path, "filter");
+    if (rc < 0)
+        return pdk_git2_fail(err, rc, "looking up the attributes of '%s'", path);
+    *out = git_attr_value(value) == GIT_ATTR_VALUE_STRING && strcmp(value, "lfs") == 0;
+    return 0;
+}
+
 struct text_stats {
     size_t nul, lone_cr, crlf, printable, other;
 };

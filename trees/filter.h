@@ -27,6 +27,10 @@ void pdk_filter_free(struct pdk_filter *filter);
 PDK_DEFINE_AUTO(struct pdk_filter, pdk_filter_free)
 #define PDK_AUTO_FILTER PDK_AUTO(pdk_filter_free)
 
+/* Do the attributes say filter=lfs for the path? */
+int pdk_filter_is_lfs(
+        struct pdk_filter *filter, const char *path, bool *out, struct pdk_err *err);
+
 /* Appends the converted bytes of the blob, which data holds. */
 int pdk_filter_to_worktree(struct pdk_filter *filter, const char *path,
         const struct pdk_oid *blob, const struct pdk_buf *data, struct pdk_buf *out,

@@ -20,6 +20,9 @@
 
 /* clang-format off */
 #define FUNCTIONS(CALL, VOID) \
+    CALL(int, git_attr_get_ext, (const char **value_out, git_repository *repo, git_attr_options *opts,       \
+            const char *path, const char *name), (value_out, repo, opts, path, name))                       \
+    CALL(git_attr_value_t, git_attr_value, (const char *attr), (attr))                                      \
     VOID(git_blob_free, (git_blob *blob), (blob))                                                           \
     CALL(int, git_blob_lookup, (git_blob **blob, git_repository *repo, const git_oid *id), (blob, repo,     \
             id))                                                                                            \

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "trees/checkout.h"
 #include "trees/index_cache.h"
+#include "trees/lfs.h"
 #include "trees/repo.h"
 #include "trees/template_internal.h"
 #include "trees/walk.h"
@@ -149,7 +150,8 @@ static bool has_dotgit(int root)
     return fstatat(root, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static bool is_sound(const struct pdk_template *t, const struct pdk_repo *repo)
+static bool is_sound(const struct pdk_template *t, const struct pdk_repo *repo,
+        const struct pdk_vault *vault)
 {
     PDK_AUTO_LEASE struct pdk_index_lease *lease = NULL;
     PDK_AUTO_FD int root = open(t->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -167,6 +169,8 @@ static bool is_sound(const struct pdk_template *t, const struct pdk_repo *repo)
     walk.index = looking.index = pdk_index_leased(lease);
     if (!pdk_oid_equal(&walk.index->tree, &t->tree) || pdk_walk(&walk, &err) < 0)
         return false;
+    if (pdk_lfs_has_come(t->index, repo, vault))
+        return false; /* it has pointers where there can be content now */
     return !looking.damaged && walk.ignored_files == 0 && looking.same == walk.index->len;
 }
 
@@ -239,7 +243,7 @@ static int make_alone(struct pdk_vault *vault, const struct pdk_repo *repo,
         return pdk_fail_nomem(err);
     if (pdk_fs_lock(path, true, &alone, err) < 0)
         return err->code;
-    return is_sound(t, repo) ? 0 : make(vault, repo, t, err);
+    return is_sound(t, repo, vault) ? 0 : make(vault, repo, t, err);
 }
 
 bool pdk_template_lock_holds(const char *path, int fd)
@@ -274,7 +278,8 @@ int pdk_template_open(struct pdk_vault *vault, const struct pdk_repo *repo,
         return pdk_fail_nomem(err);
     if (pdk_fs_mkdirs(dir, 0700, err) < 0 || hold(t, err) < 0)
         return err->code;
-    usable = flags & PDK_TEMPLATE_TRUST ? pdk_fs_exists(t->index) : is_sound(t, repo);
+    usable = flags & PDK_TEMPLATE_TRUST ? pdk_fs_exists(t->index)
+                                        : is_sound(t, repo, vault);
     if (!usable && make_alone(vault, repo, t, err) < 0)
         return pdk_wrap(err, "template of %s", tree->hex);
     (void)futimens(t->lock, NULL); /* when it was last used: for sweeps only */

@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "trees/lfs.h"
 #include "trees/pool.h"
 #include "trees/template_internal.h"
 
@@ -196,6 +197,8 @@ int pdk_template_copy(const struct pdk_template *t, const char *to, const char *
     rc = pdk_index_read(t->index, &c.index, err);
     if (rc == 0)
         rc = copy_all(&c, err);
+    if (rc == 0)
+        rc = pdk_lfs_share_missing(t->index, index, err);
     if (rc == 0)
         rc = pdk_index_write(index, &c.index, err);
     if (rc == 0 && git_index)

@@ -27,6 +27,7 @@
 #include "base/path.h"
 #include "trees/checkout.h"
 #include "trees/layer.h"
+#include "trees/lfs.h"
 #include "trees/template.h"
 #include "trees/vault.h"
 
@@ -154,7 +155,7 @@ static int share_index(
 {
     if (link(pdk_template_index(t), sb->index) < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot link '%s'", sb->index);
-    return 0;
+    return pdk_lfs_share_missing(pdk_template_index(t), sb->index, err);
 }
 
 /* From the template's tree to the one asked for, by the mount: the kernel makes the whiteouts. */

@@ -2,6 +2,7 @@
 # timeout: 500
 """Repositories of unusual shape: with submodules, Git LFS, sparse checkouts, or objects that were never fetched."""
 
+import hashlib
 import os
 import pathlib
 import sys
@@ -101,6 +102,92 @@ class Submodules(Shapes):
         refused = self.paddock("sandbox", "discard", "s", code=None)
         self.assertNotEqual(refused.code, 0, str(refused))
         self.assertIn(b"lib", self.paddock("sandbox", "status", "s").out)
+
+
+class Lfs(Shapes):
+    """Files whose content is in .git/lfs, and pointers to it in the tree."""
+
+    def setUp(self):
+        super().setUp()
+        self.repo.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")
+        self.content = os.urandom(100000)
+        self.sizes = {}
+        for name, content in (("a.bin", self.content), ("d/b.bin", b"small\0")):
+            self.repo.write(name, self.pointer(content))
+            self.put(content)
+        self.repo.write("plain", self.pointer(self.content))  # no attribute: text as any other
+        self.repo.commit("lfs")
+
+    @staticmethod
+    def pointer(content):
+        return "version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n" % (hashlib.sha256(content).hexdigest(), len(content))
+
+    def place(self, content):
+        name = hashlib.sha256(content).hexdigest()
+        return self.repo.path / ".git" / "lfs" / "objects" / name[:2] / name[2:4] / name
+
+    def put(self, content):
+        self.place(content).parent.mkdir(parents=True, exist_ok=True)
+        self.place(content).write_bytes(content)
+
+    def blob(self, tree, path):
+        vault = next((self.dir / "state").glob("*/vault.git"))
+        return self.repo.git("--git-dir", vault, "show", "%s:%s" % (tree, path))
+
+    def test_content_is_there_and_pointers_stay_in_the_tree(self):
+        command = "set -e; test $(stat -c %s a.bin) = 100000; test $(stat -c %s d/b.bin) = 6; grep -q git-lfs plain; test -z \"$(git status --porcelain)\"; touch a.bin; echo two > f"
+        for backend in BACKENDS:
+            candidate = self.run_one(backend, command, "-n", "2", check="test $(stat -c %s a.bin) = 100000 && grep two f")
+            self.assertEqual((candidate["mission"]["exit_code"], candidate["verdict"], candidate["warnings"]), (0, "pass", []), backend)
+            self.assertEqual(candidate["files_changed"], 1, backend)
+            self.assertEqual(self.blob(candidate["tree"], "a.bin"), self.pointer(self.content))
+
+    def test_a_changed_one_is_a_pointer_to_what_was_kept(self):
+        """The check's sandbox, a fresh one, has the new content, though the user's store has not."""
+        for backend in BACKENDS:
+            new = b"new\0" + backend.encode() * 50000
+            script = self.file("new", "")
+            script.write_bytes(new)
+            candidate = self.run_one(backend, "cp '%s' a.bin; cp '%s' new.bin; rm d/b.bin" % (script, script), check="cmp a.bin '%s' && cmp new.bin '%s' && ! test -e d/b.bin" % (script, script))
+            self.assertEqual((candidate["verdict"], candidate["files_changed"]), ("pass", 3), str(candidate))
+            for path in ("a.bin", "new.bin"):
+                self.assertEqual(self.blob(candidate["tree"], path), self.pointer(new))
+            self.assertFalse(self.place(new).exists())
+
+    def test_without_content_pointers_stay_and_are_told(self):
+        self.place(self.content).unlink()
+        for backend in BACKENDS:
+            candidate = self.run_one(backend, "cp a.bin copy; echo two > f", "-n", "2", check="grep git-lfs a.bin")
+            self.assertEqual(candidate["verdict"], "pass")
+            self.assertEqual(set(candidate["warnings"]), {"1 Git LFS file stayed a pointer, as .git/lfs lacks the content: a.bin"}, backend)
+            self.assertEqual(self.blob(candidate["tree"], "a.bin"), self.pointer(self.content))
+        self.put(self.content)
+        for backend in BACKENDS:  # a template that was made meanwhile is not believed
+            candidate = self.run_one(backend, "echo two > f", "-n", "2", check="test $(stat -c %s a.bin) = 100000")
+            self.assertEqual((candidate["verdict"], candidate["warnings"]), ("pass", []), backend)
+
+    def test_what_is_landed_comes_with_its_content(self):
+        """As far as the user's git has a filter for it; one is made up here, as simple as can be."""
+        new = b"new\0" * 1000
+        config = self.dir / "home" / ".gitconfig"
+        config.parent.mkdir()
+        smudge = self.file("smudge", "#!/bin/sh\ncat >'%s/pointer'; oid=$(sed -n 's/^oid sha256://p' '%s/pointer'); cat .git/lfs/objects/*/*/$oid\n" % (self.dir, self.dir))
+        clean = self.file("clean", "#!/bin/sh\ncat >'%s/content'; printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:%%s\\nsize %%d\\n' "
+                          "$(sha256sum <'%s/content' | cut -d' ' -f1) $(stat -c %%s '%s/content')\n" % (self.dir, self.dir, self.dir))
+        for script in (smudge, clean):
+            script.chmod(0o755)
+        config.write_text("[user]\nname = n\nemail = e@x\n[filter \"lfs\"]\nclean = '%s'\nsmudge = '%s'\nrequired = true\n" % (clean, smudge))
+        self.env = dict(self.env, HOME=str(config.parent))
+        self.repo.git("rm", "-q", "--cached", "a.bin", "d/b.bin", env=self.env)
+        self.repo.git("reset", "-q", "--hard", env=self.env)
+        self.assertEqual((self.repo.path / "a.bin").read_bytes(), self.content)
+        source = self.file("new", "")
+        source.write_bytes(new)
+        result = self.paddock("--json", "mission", "run", "--cmd", "cp '%s' a.bin" % source, "--check", "cmp a.bin '%s'" % source)
+        self.paddock("promote", result.json["run"])
+        self.assertEqual((self.repo.path / "a.bin").read_bytes(), new)
+        self.assertEqual(self.place(new).read_bytes(), new)
+        self.assertEqual(self.repo.git("status", "--porcelain", env=self.env), " M a.bin\n")
 
 
 if __name__ == "__main__":
