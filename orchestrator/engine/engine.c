@@ -143,6 +143,7 @@ static int open_template(struct run *run, struct pdk_err *err)
     const struct pdk_engine_spec *spec = run->spec;
     PDK_AUTO_FREE char *dir = pdk_path_join(spec->state->dir, "templates");
     bool wanted = run->candidates_len > 1;
+    int rc;
 
     if (!dir)
         return pdk_fail_nomem(err);
@@ -150,11 +151,12 @@ static int open_template(struct run *run, struct pdk_err *err)
         wanted = wanted || pdk_backend_needs_template(run->tasks[i].backend);
     if (!wanted)
         return 0;
-    if (pdk_template_open(
-                run->vault, spec->repo, dir, &run->start, 0, &run->template, err) < 0)
-        return err->code;
-    run->template_tree = run->start;
-    return 0;
+    rc = pdk_template_open(
+            run->vault, spec->repo, dir, &run->start, 0, &run->template, err);
+    if (rc == 0)
+        run->template_tree = run->start;
+    /* An object is missing (a partial clone): each candidate meets that, and abstains naming it. */
+    return rc == PDK_ENOTFOUND ? 0 : rc;
 }
 
 static struct pdk_json *blocking_checks(const struct pdk_plan_task *task)

@@ -190,5 +190,41 @@ class Lfs(Shapes):
         self.assertEqual(self.repo.git("status", "--porcelain", env=self.env), " M a.bin\n")
 
 
+class Partial(Shapes):
+    """A clone that left blobs with its origin, which is there: nothing may be fetched all the same."""
+
+    def setUp(self):
+        super().setUp()
+        self.repo.write("d/far", "never fetched\n")
+        self.repo.commit()
+        self.blob = self.repo.git("rev-parse", "HEAD:d/far").strip()
+        self.repo.git("config", "uploadpack.allowFilter", "true")
+        self.repo.git("config", "uploadpack.allowAnySHA1InWant", "true")
+        clone = t.Repo(self.dir / "clone")
+        self.repo.git("-c", "protocol.file.allow=always", "clone", "-q", "--no-checkout", "--filter=blob:none", "file://%s" % self.repo.path, clone.path)
+        self.repo = clone
+
+    def objects(self):
+        return sorted(p.name for p in (self.repo.path / ".git" / "objects").rglob("pack-*"))
+
+    def test_a_missing_object_is_named_and_not_fetched(self):
+        before = self.objects()
+        for backend in BACKENDS:
+            for n in ("1", "2"):
+                candidate = self.run_one(backend, "echo two > f", "-n", n, code=3)
+                self.assertEqual((candidate["verdict"], candidate["reason"]), ("abstain", "materialize_failed"), str(candidate))
+                self.assertRegex(candidate["detail"], r"\b[0-9a-f]{40}\b")
+                self.assertRegex(candidate["detail"], "d/far|'f'")
+                self.assertEqual(self.objects(), before)
+
+    def test_what_is_there_will_do(self):
+        self.repo.git("checkout", "-q", "HEAD")  # fetches what HEAD needs
+        before = self.objects()
+        for backend in BACKENDS:
+            candidate = self.run_one(backend, "echo two > f", "-n", "2", check="grep never d/far")
+            self.assertEqual(candidate["verdict"], "pass", str(candidate))
+            self.assertEqual(self.objects(), before)
+
+
 if __name__ == "__main__":
     t.main()
