@@ -29,6 +29,7 @@ int pdk_command_diff(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_events(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_doctor(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_gc(struct pdk_cli *cli, const struct pdk_args *args);
+int pdk_command_provider_check(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_sandbox_create(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_sandbox_list(struct pdk_cli *cli, const struct pdk_args *args);
 int pdk_command_sandbox_status(struct pdk_cli *cli, const struct pdk_args *args);

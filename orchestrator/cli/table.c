@@ -94,6 +94,12 @@ static const struct pdk_option mode_options[] = {
     TEXT("preset", '\0', "NAME", "both at once: look, work, unattended, trusted"),
 };
 
+static const struct pdk_option check_options[] = {
+    TEXT("junit", '\0', "FILE", "the report as JUnit XML as well"),
+    TEXT("only", '\0', "TEXT", "the cases whose name holds it"),
+    TEXT("timeout", '\0', "D", "limit for each answer, with its unit; 15s unless given"),
+};
+
 #define PARAMS_OPTION                                                                    \
     TEXT("params", '\0', "FILE", "more params, as a JSON object; - for stdin")
 
@@ -228,8 +234,8 @@ static const struct pdk_command_row table[] = {
     { "mission", "verdict", "RUN/CAND pass|needs-attention|needs-remediation",
             "A person's word on a candidate", OPTIONS(word_options), 2, 2,
             pdk_command_mission_verdict },
-    { "provider", "check", "-- ARGV...", "The protocol's conformance kit", NO_OPTIONS, 0,
-            0, NULL },
+    { "provider", "check", "-- ARGV...", "The protocol's conformance kit",
+            OPTIONS(check_options), 0, 0, pdk_command_provider_check },
     { "sandbox", "create", "NAME", "Make a sandbox with its own branch",
             OPTIONS(create_options), 1, 1, pdk_command_sandbox_create },
     { "sandbox", "diff", "NAME", "What changed in it, as a patch", OPTIONS(diff_options),
