@@ -151,6 +151,25 @@ START_TEST(every_unit_of_a_random_plan_ends_once)
 }
 END_TEST
 
+START_TEST(a_closed_task_ends_with_what_it_started)
+{
+    PDK_AUTO_PLAN struct pdk_plan *plan = make_plan(2, 3);
+    PDK_AUTO_SCHED struct pdk_sched *s = make_sched(plan, 2);
+    struct pdk_sched_unit unit;
+
+    ck_assert(pdk_sched_next(s, &unit) && pdk_sched_next(s, &unit));
+    pdk_sched_close(s, 0);
+    ck_assert(!pdk_sched_ended(s, 0));
+    ck_assert(pdk_sched_next(s, &unit)); /* others go on */
+    ck_assert_uint_eq(unit.task, 1);
+    ck_assert(pdk_sched_ended(s, 0));
+    pdk_sched_judged(s, 0, true);
+    ck_assert_int_eq(pdk_sched_task_state(s, 0), PDK_SCHED_DONE);
+    ck_assert(pdk_sched_next(s, &unit));
+    ck_assert_uint_eq(unit.task, 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("engine_scheduler");
@@ -160,6 +179,7 @@ int main(void)
     tcase_add_test(tc, a_limit_below_one_counts_as_one);
     tcase_add_test(tc, a_task_waits_for_those_it_needs);
     tcase_add_test(tc, dependents_of_a_failed_task_are_skipped_all_the_way);
+    tcase_add_test(tc, a_closed_task_ends_with_what_it_started);
     tcase_add_test(tc, cancel_starts_nothing_more_and_waits_for_what_runs);
     tcase_add_loop_test(tc, every_unit_of_a_random_plan_ends_once, 0, 50);
     suite_add_tcase(suite, tc);
