@@ -158,7 +158,6 @@ static void select_judge(
                 f, node, "has an entry that is neither a word nor {judge: {run: ...}}");
         return;
     }
-    pdk_fill_later(f, node);
     pdk_fill_command(f, run, &task->judge);
     select_add(f, node, "judge", task);
 }

@@ -109,6 +109,7 @@ static const char *const required[PDK_EVENT_COUNT][6] = {
     [PDK_EVENT_CONFIRM_ENDED] = { "@task", "@candidate", "round", "of", "verdict",
             "policy" },
     [PDK_EVENT_CANDIDATE_JUDGED] = { "@task", "@candidate", "verdict" },
+    [PDK_EVENT_JUDGE_ENDED] = { "@task", "pairs", "position_bias" },
     [PDK_EVENT_MANUAL_VERDICT] = { "@task", "@candidate", "verdict", "rationale", "by" },
     [PDK_EVENT_RUN_REJUDGED] = { "@run", "verdict" },
     [PDK_EVENT_PROMOTION_INTENT] = { "id", "as" },

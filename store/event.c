@@ -25,6 +25,7 @@ static const char *const event_names[PDK_EVENT_COUNT] = {
     [PDK_EVENT_BASELINE_ENDED] = "baseline.ended",
     [PDK_EVENT_CONFIRM_ENDED] = "confirm.ended",
     [PDK_EVENT_CANDIDATE_JUDGED] = "candidate.judged",
+    [PDK_EVENT_JUDGE_ENDED] = "judge.ended",
     [PDK_EVENT_MANUAL_VERDICT] = "manual.verdict",
     [PDK_EVENT_RUN_REJUDGED] = "run.rejudged",
     [PDK_EVENT_PROMOTION_INTENT] = "promotion.intent",

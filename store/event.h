@@ -63,6 +63,9 @@ enum pdk_event_type {
     PDK_EVENT_CONFIRM_ENDED,
     /* verdict*, reason, detail. The last one counts. */
     PDK_EVENT_CANDIDATE_JUDGED,
+    /* Of a task: pairs* [{first, second, answers, winner}], position_bias* (pairs whose answers name the
+     * same place both ways round). */
+    PDK_EVENT_JUDGE_ENDED,
     /* verdict* ("pass", "needs-attention", "needs-remediation"), rationale*, by*, waive (names of
      * checks). A person's word on the candidate; the last one counts. */
     PDK_EVENT_MANUAL_VERDICT,

@@ -201,7 +201,8 @@ static uint32_t telling_group(const pcre2_code *code)
 static struct pdk_span span_of(const struct matcher *m, uint32_t group)
 {
     const PCRE2_SIZE *at = pcre2_get_ovector_pointer(m->data);
-    struct pdk_span span = { at[2 * group], at[2 * group + 1] };
+    size_t pair = 2 * (size_t)group;
+    struct pdk_span span = { at[pair], at[pair + 1] };
 
     return span.start == PCRE2_UNSET || span.end < span.start ? (struct pdk_span){ 0, 0 }
                                                               : span;

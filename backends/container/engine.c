@@ -48,7 +48,7 @@ void pdk_engine_facts_fini(struct pdk_engine_facts *facts)
     free(facts->runtime);
     free(facts->kernel);
     free(facts->image);
-    *facts = (struct pdk_engine_facts){ NULL };
+    *facts = (struct pdk_engine_facts){ 0 };
 }
 
 /* ---- calls */
@@ -152,7 +152,7 @@ int pdk_engine_probe(const struct pdk_engine *engine, struct pdk_engine_facts *f
         struct pdk_err *err)
 {
     PDK_AUTO_RUN_RESULT struct pdk_run_result result = { 0 };
-    struct pdk_engine_facts seen = { NULL };
+    struct pdk_engine_facts seen = { 0 };
     int rc = call_ok(engine, engine->info_argv, 0, &result, err);
 
     if (rc == 0)

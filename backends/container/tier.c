@@ -325,7 +325,7 @@ int pdk_tier_probe(
         size_t i, const char **name, struct pdk_json **out, struct pdk_err *err)
 {
     const struct pdk_engine *engine = pdk_engine_at(i);
-    struct pdk_engine_facts facts = { NULL };
+    struct pdk_engine_facts facts = { 0 };
 
     *name = engine->name;
     if (pdk_engine_probe(engine, &facts, err) < 0)

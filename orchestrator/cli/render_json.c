@@ -320,6 +320,8 @@ static int take_event(const struct pdk_event *event, void *user)
             event->type == PDK_EVENT_PROMOTION_DONE ||
             event->type == PDK_EVENT_PROMOTION_FAILED)
         take_promotion(f, event);
+    else if (task && event->type == PDK_EVENT_JUDGE_ENDED)
+        (void)pdk_json_set(task, "judge", pdk_json_ref(event->body));
     else if (task && event->type == PDK_EVENT_TASK_JUDGED)
         take_task_judged(task, event);
     else if (task && event->type == PDK_EVENT_CANDIDATE_PLANNED)
@@ -334,6 +336,8 @@ static void take_only_task(struct pdk_json *doc, const struct pdk_json *task)
 {
     copy(doc, "decided_by", task, "decided_by");
     copy(doc, "ranking", task, "ranking");
+    if (pdk_json_get(task, "judge"))
+        copy(doc, "judge", task, "judge");
     copy(doc, "candidates", task, "candidates");
 }
 

@@ -722,6 +722,8 @@ void pdk_candidate_interrupt(struct candidate *c, bool at_once)
     c->canceled = true;
     if (c->verification)
         pdk_verification_stop(c->verification, at_once);
+    else if (c->judging)
+        pdk_judge_stop(c->judging, at_once);
     else if (c->session)
         pdk_session_stop(c->session, at_once);
 }

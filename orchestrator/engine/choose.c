@@ -60,6 +60,7 @@ static void fill_summary(
         .tree = c->tree.hex[0] ? c->tree.hex : NULL,
         .diff = c->vote[0] ? c->vote : NULL,
         .output = *output,
+        .judged = c->judged,
     };
     out->has_cost = c->has_cost;
     out->cost = c->cost;

@@ -381,9 +381,17 @@ void pdk_run_candidate_ended(struct run *run, struct candidate *c)
 {
     bool enough = is_last(run, c->task_place) || pdk_stop_holds(run, c->task_place);
 
+    if (is_last(run, c->task_place) && pdk_judge_start(c))
+        return;
     /* What is to end the rest has to be confirmed before. */
     if (!enough || !pdk_confirm_start(run, c->task_place))
         end_unit(run, c->task_place);
+}
+
+void pdk_run_task_judged(struct run *run, size_t task)
+{
+    if (!pdk_confirm_start(run, task))
+        end_unit(run, task);
 }
 
 void pdk_run_task_confirmed(struct run *run, size_t task)
@@ -401,7 +409,7 @@ static void run_on_signal(uv_signal_t *handle, int signum)
     for (size_t i = 0; i < run->candidates_len; i++)
         if (run->candidates[i].attempt > 0 &&
                 (run->candidates[i].state < PDK_CANDIDATE_JUDGED ||
-                        run->candidates[i].verification))
+                        run->candidates[i].verification || run->candidates[i].judging))
             pdk_candidate_interrupt(&run->candidates[i], run->signals > 1);
     if (pdk_sched_idle(run->sched))
         stop_watching(run);

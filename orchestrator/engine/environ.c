@@ -41,6 +41,10 @@ static void set_scope(struct pdk_strv *env, const struct pdk_command_scope *scop
     pdk_env_set(env, "PADDOCK_SANDBOX", scope->sandbox);
     if (scope->objective_file)
         pdk_env_set(env, "PADDOCK_OBJECTIVE_FILE", scope->objective_file);
+    if (scope->diffs) {
+        pdk_strv_addf(env, "PADDOCK_DIFF_A=%s/a.diff", scope->diffs);
+        pdk_strv_addf(env, "PADDOCK_DIFF_B=%s/b.diff", scope->diffs);
+    }
     /* git in a copy that lost its .git must not climb to a repository around it. */
     pdk_env_set(env, "GIT_CEILING_DIRECTORIES", ceiling);
     pdk_env_set(env, "PWD", scope->sandbox);

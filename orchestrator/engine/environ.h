@@ -11,10 +11,11 @@ struct pdk_err;
 struct pdk_command_scope {
     const char *run;
     const char *attempt;
-    const char *stage;              /* "setup", "mission", "verify" */
-    const char *sandbox;            /* top of the working copy */
-    const char *objective_file;     /* NULL: none */
-    int candidate;                  /* 1…N */
+    const char *stage;          /* "setup", "mission", "verify" */
+    const char *sandbox;        /* top of the working copy */
+    const char *objective_file; /* NULL: none */
+    const char *diffs;          /* directory of a judge's a.diff and b.diff; NULL: none */
+    int candidate;              /* 1…N */
     const struct pdk_pairs *matrix; /* NULL: none */
     bool elsewhere; /* the agent's own environment is the safe base, not ours */
 };

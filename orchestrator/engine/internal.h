@@ -30,6 +30,7 @@ struct run;
 struct uv_loop_s;
 struct pdk_leaks; /* leaks.c */
 struct verification;
+struct judging;
 struct watch; /* signals and the tick: engine.c */
 
 /* A command that starts once its record is durable. */
@@ -80,6 +81,8 @@ struct candidate {
     struct verification *verification;
     struct candidate *next_waiting; /* for the same tree's verification, or the base's */
     void (*then)(struct candidate *c); /* goes on once the base has been seen */
+    struct judging *judging;           /* the judge runs in its name; NULL: it does not */
+    int judged;                        /* comparisons won, less those lost */
     int confirmed;                     /* rounds of checks that ran again */
     struct pending_command command;
     void (*act)(struct candidate *c); /* waits for what was recorded; NULL: none */
@@ -111,6 +114,7 @@ struct task_run {
     enum { BASELINE_NONE, BASELINE_BUSY, BASELINE_DONE } baseline_state;
     struct pdk_json *baseline; /* outcomes of the checks on the base; NULL: none */
     struct candidate *baseline_waiting; /* who verifies once it has ended */
+    bool judged;                        /* the judge has had its say, if there is one */
     bool confirming;                    /* checks run again */
     bool cut;                           /* the rest is not waited for */
     struct pdk_judgement judgement;
@@ -279,15 +283,24 @@ void pdk_leaks_look(struct candidate *c, void (*done)(struct candidate *c));
 
 /* The candidates of a task by its `select`; out is owned by the caller after. */
 int pdk_run_select(
-        struct run *run, size_t task, struct pdk_selection *out, struct pdk_err *err);
+        struct run *run, size_t place, struct pdk_selection *out, struct pdk_err *err);
 /* The candidate that wins the task by what is known so far; NULL: none. */
 int pdk_run_choose(
-        struct run *run, size_t task, struct candidate **out, struct pdk_err *err);
+        struct run *run, size_t place, struct candidate **out, struct pdk_err *err);
 /*
  * The weighted sum of its checks' scores, more is better; false where one is missing. shown: for
  * people, to whom one score alone is told as it is.
  */
 bool pdk_candidate_score(const struct candidate *c, bool shown, double *out);
+
+/* ---- judge.c */
+
+/*
+ * Lets the judge of select, if there is one, compare the task's candidates, in the name of c. True: under
+ * way, pdk_run_task_judged() is called after.
+ */
+bool pdk_judge_start(struct candidate *c);
+void pdk_judge_stop(struct judging *j, bool at_once);
 
 /* ---- stop.c */
 
@@ -302,6 +315,7 @@ void pdk_stop_cut(struct run *run, size_t task);
 
 /* The candidate has ended and holds nothing any more. */
 void pdk_run_candidate_ended(struct run *run, struct candidate *c);
+void pdk_run_task_judged(struct run *run, size_t task);
 void pdk_run_task_confirmed(struct run *run, size_t task);
 bool pdk_run_stopping(const struct run *run); /* interrupted, or the store failed */
 

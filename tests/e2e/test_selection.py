@@ -98,5 +98,27 @@ class Stop(Base):
         self.assertEqual((doc["winner"], doc["decided_by"]), ("c3", "cost"))
 
 
+class Judge(Base):
+    def judge(self, command, n=3):
+        self.repo.write("judge.sh", command)
+        self.repo.commit()
+        return self.run_with("echo $((PADDOCK_CANDIDATE * 3 % 7)) > f", ["{name: a, run: 'true'}"],
+                             "candidates: %d\nselect: [verdict, {judge: {run: [sh, judge.sh]}}, index]\n" % n)
+
+    def test_the_one_that_the_judge_prefers_wins(self):
+        doc = self.judge('n() { sed -n "s/^+\\([0-9]\\)$/\\1/p" $1; }\n'
+                         'if test $(n $PADDOCK_DIFF_A) -gt $(n $PADDOCK_DIFF_B); then echo A; else echo B; fi\n')
+        self.assertEqual((doc["winner"], doc["decided_by"]), ("c2", "judge"))
+        self.assertEqual((len(doc["judge"]["pairs"]), doc["judge"]["position_bias"]), (3, 0))
+
+    def test_one_that_always_says_the_same_place_decides_nothing(self):
+        doc = self.judge("echo A")
+        self.assertEqual((doc["winner"], doc["decided_by"], doc["judge"]["position_bias"]), ("c1", "index", 3))
+
+    def test_no_answer_is_a_tie(self):
+        doc = self.judge("exit 1", n=2)
+        self.assertEqual((doc["winner"], doc["judge"]["pairs"][0]["answers"]), ("c1", ["none", "none"]))
+
+
 if __name__ == "__main__":
     t.main()

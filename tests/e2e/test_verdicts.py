@@ -167,7 +167,7 @@ class ExitCodes(t.Case):
 
     def test_a_key_that_needs_what_is_not_built_names_itself(self):
         refused = 0
-        for line in ("sandbox: {container: {engine: opensandbox}}", "select: [verdict, {judge: {run: x}}, index]"):
+        for line in ("sandbox: {container: {engine: opensandbox}}",):
             with self.subTest(line):
                 path = self.file("m.yaml", "schema: paddock/v1\nkind: mission\nid: m\nmission: {run: ': > %s'}\n%s\n" % (self.dir / "ran", line))
                 names = self.paddock("--json", "mission", "validate", path).json["items"][0]["not_built"]

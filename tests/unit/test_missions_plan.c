@@ -208,7 +208,7 @@ static const struct {
     { "verify: {confirm: 1, baseline: fail}", "" },
     { "verify: {protect: [a], budget: {max_lines: 1}}", "" },
     { "verify: {checks: [{name: a, run: b, score: {stdout: x}}]}", "" },
-    { "select: [verdict, score, votes, cost, {judge: {run: x}}]", "select" },
+    { "select: [verdict, score, votes, cost, {judge: {run: x}}]", "" },
     { "sandbox: {confine: danger-full-access, require_enforcement: any}", "" },
     { "sandbox: {confine: read-only, require_enforcement: full}", "" },
     { "sandbox: {limits: {memory: 1GiB}}", "" },
