@@ -239,6 +239,17 @@ static void limit_pids(struct pdk_limiter *l, int64_t pids)
     }
 }
 
+/* The next of those that were not taken yet; CPU_SETSIZE where none is left. */
+static size_t next_cpu(const cpu_set_t *all, const cpu_set_t *taken, int *skip)
+{
+    size_t cpu = 0;
+
+    while (cpu < CPU_SETSIZE &&
+            (!CPU_ISSET(cpu, all) || CPU_ISSET(cpu, taken) || (*skip)-- > 0))
+        cpu++;
+    return cpu;
+}
+
 /* So many whole processors, from a random one on, lest all commands crowd on the first. */
 static void pin(struct pdk_limiter *l, double cpus)
 {
@@ -250,13 +261,14 @@ static void pin(struct pdk_limiter *l, double cpus)
     have = CPU_COUNT(&all);
     skip = have > 0 ? (int)((unsigned char)l->name[sizeof("paddock-")] % have) : 0;
     CPU_ZERO(&l->cpus);
-    for (int round = 0; round < 2 && taken < wanted; round++)
-        for (size_t cpu = 0; cpu < CPU_SETSIZE && taken < wanted; cpu++) {
-            if (!CPU_ISSET(cpu, &all) || CPU_ISSET(cpu, &l->cpus) || skip-- > 0)
-                continue;
-            CPU_SET(cpu, &l->cpus);
-            taken++;
-        }
+    for (int looks = 0; looks <= have && taken < wanted; looks++) {
+        size_t cpu = next_cpu(&all, &l->cpus, &skip);
+
+        if (cpu == CPU_SETSIZE)
+            continue; /* all were skipped: from the first on, then */
+        CPU_SET(cpu, &l->cpus);
+        taken++;
+    }
     l->pinned = taken > 0;
     l->held.cpus = taken > 0 ? PDK_HOLD_AFFINITY : PDK_HOLD_NONE;
 }

@@ -78,7 +78,7 @@ static const char *const enforced_names[] = { "none", "partial", "full" };
 
 const char *pdk_dialect_name(enum pdk_dialect dialect)
 {
-    return dialect_names[dialect];
+    return dialect < PDK_DIALECT_COUNT ? dialect_names[dialect] : dialect_names[0];
 }
 
 const char *pdk_enforced_name(enum pdk_enforced enforced)

@@ -227,20 +227,29 @@ static int take_bytes(
     return 0;
 }
 
-int pdk_means_from_json(
-        const struct pdk_json *v, struct pdk_means *out, struct pdk_err *err)
+static int fill_means(
+        const struct pdk_json *v, struct pdk_means *means, struct pdk_err *err)
 {
-    PDK_AUTO_MEANS struct pdk_means means = { 0 };
     int64_t abi = pdk_json_get_int(v, "landlock", -1);
 
     if (abi < 0 || abi > 1000)
         return pdk_fail(err, PDK_EPROTO, 0, "'landlock' is no version");
-    means.landlock = (int)abi;
-    if (take_bytes(v, "bubblewrap", &means.bubblewrap, err) < 0 ||
-            take_bytes(v, "bubblewrap_why", &means.bubblewrap_why, err) < 0 ||
-            take_bytes(v, "landlock_why", &means.landlock_why, err) < 0)
+    means->landlock = (int)abi;
+    if (take_bytes(v, "bubblewrap", &means->bubblewrap, err) < 0 ||
+            take_bytes(v, "bubblewrap_why", &means->bubblewrap_why, err) < 0)
         return err->code;
-    *out = means;
-    means = (struct pdk_means){ 0 };
-    return 0;
+    return take_bytes(v, "landlock_why", &means->landlock_why, err);
+}
+
+int pdk_means_from_json(
+        const struct pdk_json *v, struct pdk_means *out, struct pdk_err *err)
+{
+    struct pdk_means means = { 0 };
+    int rc = fill_means(v, &means, err);
+
+    if (rc < 0)
+        pdk_means_fini(&means);
+    else
+        *out = means;
+    return rc;
 }

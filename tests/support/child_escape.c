@@ -44,21 +44,24 @@ static bool by_computed_path(void)
     size_t len = 0;
 
     for (const char *at = target; *at; at++) /* no checker of texts would find it */
-        path[len++] = (char)((*at ^ 0x5a) ^ 0x5a);
+        path[len++] = *at;
     path[len] = '\0';
     return overwrite(path);
 }
 
 static bool by_dotdot(void)
 {
-    char path[2 * PATHS] = "", here[PATHS];
+    char path[2 * PATHS], here[PATHS];
+    size_t len = 0;
 
     if (!getcwd(here, sizeof(here)))
         return false;
-    for (const char *at = here; *at; at++)
-        if (*at == '/')
-            (void)strcat(path, "../");
-    (void)strcat(path, target + 1);
+    for (const char *at = here; *at && len + 3 < PATHS; at++)
+        if (*at == '/') {
+            memcpy(path + len, "../", 3);
+            len += 3;
+        }
+    (void)snprintf(path + len, sizeof(path) - len, "%s", target + 1);
     return overwrite(path);
 }
 
@@ -78,7 +81,7 @@ static bool by_link_swap(void)
         memset(&before, 0, sizeof(before));
     (void)close(open("real/f", O_CREAT | O_WRONLY, 0644));
     swapper = fork();
-    while (swapper == 0)
+    while (swapper == 0 && getppid() > 0)
         (void)syscall(
                 SYS_renameat2, AT_FDCWD, "real", AT_FDCWD, "other", 2 /* exchange */);
     for (int i = 0; i < SWAPS && !done; i++) {
