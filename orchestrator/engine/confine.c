@@ -38,11 +38,15 @@ static int settle(const struct run *run, const struct pdk_plan_sandbox *plan,
 {
     struct pdk_policy wanted = { .mode = plan->confine,
         .require_full = plan->enforce == PDK_ENFORCE_FULL,
-        .runner = *runner };
+        .runner = task->tier ? (struct pdk_runner){ .failure_exit = 0 } : *runner };
 
     /* What is borrowed here is copied, so that every task owns its policy. */
-    if (pdk_policy_copy(&task->policy, &wanted, err) < 0 ||
-            add_visible(run, &task->policy, err) < 0 ||
+    if (pdk_policy_copy(&task->policy, &wanted, err) < 0)
+        return err->code;
+    /* What this host has says nothing of a container: the agent in it tries, or refuses, itself. */
+    if (task->tier)
+        return 0;
+    if (add_visible(run, &task->policy, err) < 0 ||
             pdk_confine_choose(&task->policy, means, &task->policy.dialect, err) < 0)
         return err->code;
     task->enforcement = pdk_confine_enforced(task->policy.dialect, means->landlock);
@@ -85,7 +89,8 @@ int pdk_confine_tasks(struct run *run, struct pdk_err *err)
     int rc;
 
     for (size_t i = 0; i < plan->tasks_len; i++)
-        if (settle_limits(&plan->tasks[i].sandbox, &run->tasks[i], err) < 0)
+        if (!run->tasks[i].tier &&
+                settle_limits(&plan->tasks[i].sandbox, &run->tasks[i], err) < 0)
             return err->code;
     if (!any_asks(plan))
         return 0;

@@ -35,6 +35,7 @@
 enum {
     LIVE_RATE = 64 << 10,   /* bytes a second of each stream, for the eye */
     BACKLOG_HIGH = 1 << 20, /* bytes; past that a full stream pauses the command */
+    RESTARTS = 3,           /* of what confines a command */
     SWEEP_MS = 20           /* how often a tree that is being ended is looked at */
 };
 
@@ -61,6 +62,7 @@ struct job {
     struct pdk_ladder ladder;
     int64_t started_ms, deadline_ms;
     bool leader_gone, given_up, paused;
+    int restarts; /* of what confines it, before it ran */
     struct rusage before;
     int64_t oom_before; /* -1 where kills for memory are not counted */
     struct stream streams[2];
@@ -70,6 +72,7 @@ struct job {
 };
 
 static void step(struct job *job);
+static bool restart(struct job *job);
 
 /* ---- the answer */
 
@@ -234,7 +237,7 @@ static void step(struct job *job)
     if (job->state == JOB_RUNNING && job->leader_gone)
         begin_sweep(job);
     if (job->state == JOB_SWEEPING && none_left(job)) {
-        if (!job->proc)
+        if (!job->proc && !restart(job))
             answer(job);
         return;
     }
@@ -556,6 +559,34 @@ static int start(struct job *job, int cwd_fd, struct pdk_err *err)
     if (job->fence)
         pdk_fence_started(job->fence);
     return rc;
+}
+
+/* What should have confined the command failed, and is tried again: true. Nothing of it has run. */
+static bool restart(struct job *job)
+{
+    struct pdk_err err = PDK_ERR_INIT;
+    PDK_AUTO_FD int cwd_fd = -1;
+
+    if (!job->fence || job->restarts == RESTARTS || job->result.timed_out ||
+            job->result.canceled || !pdk_fence_is_outdated(job->fence))
+        return false;
+    cwd_fd = pdk_agent_open(job->agent, job->request.cwd ? job->request.cwd : ".",
+            O_RDONLY | O_DIRECTORY);
+    pdk_fence_free(job->fence);
+    job->fence = NULL;
+    job->restarts++;
+    job->state = JOB_RUNNING;
+    job->leader_gone = false;
+    job->result.stragglers = 0;
+    job->ladder = (struct pdk_ladder){ .started = false };
+    if (job->deadline_ms > 0)
+        wait_more(job, job->deadline_ms - pdk_clock_ms());
+    if (cwd_fd >= 0 && raise_fence(job, &err) == 0 && start(job, cwd_fd, &err) == 0)
+        return true;
+    job->result.start = PDK_EXEC_NO_CONFINEMENT;
+    job->result.exit_code = -1;
+    job->result.signal = 0;
+    return false;
 }
 
 static void begin(struct job *job)

@@ -39,10 +39,12 @@ struct pdk_fence {
     int landlock;
     struct pdk_strv argv, env; /* of what is started, where they are not the command's */
     bool own_argv, own_env;
-    int ruleset;              /* -1: none */
-    char *tmp;                /* a private directory that goes with it; NULL: none */
-    int status, report;       /* our ends; -1: none */
-    int child_fds[CHILD_FDS]; /* as they become 3, 4, …; -1: not there (any more) */
+    int ruleset;               /* -1: none */
+    char *tmp;                 /* a private directory that goes with it; NULL: none */
+    struct pdk_strv sockets;   /* that are masked */
+    struct pdk_buf said, told; /* what came of status and report, once read */
+    int status, report;        /* our ends; -1: none */
+    int child_fds[CHILD_FDS];  /* as they become 3, 4, …; -1: not there (any more) */
     char tail[TAIL];
     size_t tail_len;
 };
@@ -78,6 +80,9 @@ void pdk_fence_free(struct pdk_fence *f)
         (void)pdk_fs_remove_tree(
                 f->tmp, &err); /* it lies in the sandbox, which goes as a whole */
     pdk_strv_fini(&f->argv);
+    pdk_strv_fini(&f->sockets);
+    pdk_buf_fini(&f->said);
+    pdk_buf_fini(&f->told);
     pdk_strv_fini(&f->env);
     free(f->tmp);
     free(f->root);
@@ -172,9 +177,8 @@ static int build_argv(struct pdk_fence *f, const char *program, enum pdk_confine
         struct pdk_err *err)
 {
     PDK_AUTO_STRV struct pdk_strv temps = PDK_STRV_INIT, visible = PDK_STRV_INIT,
-                                  masked = PDK_STRV_INIT, sockets = PDK_STRV_INIT,
-                                  kernel = PDK_STRV_INIT;
-    struct pdk_bubblewrap b = { program, mode, f->root, &temps, &visible, &sockets,
+                                  masked = PDK_STRV_INIT, kernel = PDK_STRV_INIT;
+    struct pdk_bubblewrap b = { program, mode, f->root, &temps, &visible, &f->sockets,
         &kernel };
 
     if (list_temps(f, &temps, err) < 0 || pdk_strv_copy(&masked, &temps, err) < 0)
@@ -185,7 +189,7 @@ static int build_argv(struct pdk_fence *f, const char *program, enum pdk_confine
         return err->code;
     pdk_strv_add(&masked, f->root);
     if (pdk_strv_ok(&masked, err) < 0 ||
-            pdk_bubblewrap_sockets(&masked, &sockets, err) < 0 ||
+            pdk_bubblewrap_sockets(&masked, &f->sockets, err) < 0 ||
             pdk_bubblewrap_kernel(&kernel, err) < 0)
         return err->code;
     f->own_argv = f->own_env = true;
@@ -466,22 +470,32 @@ static void read_pipe(int fd, struct pdk_buf *out)
 
 static bool take_report(struct pdk_fence *f, struct pdk_exec_result *out)
 {
-    PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
     PDK_AUTO_JSON struct pdk_json *v = NULL;
     struct pdk_err err = PDK_ERR_INIT;
 
-    read_pipe(f->report, &text);
-    return text.len > 0 && pdk_json_parse(pdk_buf_str(&text), text.len, &v, &err) == 0 &&
+    read_pipe(f->report, &f->told);
+    return f->told.len > 0 &&
+            pdk_json_parse(pdk_buf_str(&f->told), f->told.len, &v, &err) == 0 &&
             pdk_exec_result_from_json(v, out, &err) == 0 &&
             strcmp(out->nonce, f->request->nonce) == 0;
 }
 
-static bool has_exit(const struct pdk_fence *f)
+static bool has_exit(struct pdk_fence *f)
 {
-    PDK_AUTO_BUF struct pdk_buf text = PDK_BUF_INIT;
+    read_pipe(f->status, &f->said);
+    return strstr(pdk_buf_str(&f->said), "\"exit-code\"") != NULL;
+}
 
-    read_pipe(f->status, &text);
-    return strstr(pdk_buf_str(&text), "\"exit-code\"") != NULL;
+bool pdk_fence_is_outdated(struct pdk_fence *f)
+{
+    struct pdk_exec_result report = { 0 };
+
+    if (f->dialect != PDK_DIALECT_BUBBLEWRAP || has_exit(f) || take_report(f, &report))
+        return false;
+    for (size_t i = 0; i < f->sockets.len; i++)
+        if (!pdk_fs_exists(f->sockets.items[i]))
+            return true;
+    return false;
 }
 
 /* What bubblewrap's own end says of the command, as far as the shim could tell. */

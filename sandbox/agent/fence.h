@@ -24,6 +24,11 @@ int pdk_fence_processes(const struct pdk_fence *f);
 bool pdk_fence_runs_own(const struct pdk_fence *f);
 void pdk_fence_started(struct pdk_fence *f); /* closes the child's ends of the pipes */
 void pdk_fence_heard(struct pdk_fence *f, const char *data, size_t len);
+/*
+ * The leader has ended, nothing of the command has run, and a socket that was to be masked has gone
+ * meanwhile: another fence may be luckier.
+ */
+bool pdk_fence_is_outdated(struct pdk_fence *f);
 /* The leader has ended as *result says: corrects that and classifies it. */
 void pdk_fence_finish(struct pdk_fence *f, struct pdk_exec_result *result);
 void pdk_fence_free(

@@ -457,6 +457,39 @@ START_TEST(full_enforcement_refuses_a_partial_one)
 }
 END_TEST
 
+/* A bubblewrap before which the socket goes that was to be masked, as its owner may end at any time. */
+START_TEST(a_socket_that_goes_meanwhile_costs_a_second_start)
+{
+    struct pdk_exec_result r;
+    PDK_AUTO_FREE char *dir =
+            pdk_strf("%s/../racing-%d", PDK_TEST_CHILD_DIR, (int)getpid());
+    PDK_AUTO_FREE char *script = pdk_strf("%s/bwrap", dir);
+    PDK_AUTO_FREE char *before = strdup(getenv("PATH"));
+    PDK_AUTO_FREE char *path = pdk_strf("%s:%s", dir, before);
+    PDK_AUTO_FREE char *text = NULL;
+
+    ck_assert_int_eq(setenv("PATH", path, 1), 0);
+    open_world(PDK_PEER_SELF);
+    ck_assert_int_eq(setenv("PATH", before, 1), 0);
+    text = pdk_strf(
+            "#!/bin/sh\necho >> '%s/tries'\nrm -f '%s/socket'\nPATH='%s'\nexec bwrap \"$@\"\n",
+            outside, outside, before);
+    pdk_test_write_text(script, text);
+    ck_assert_int_eq(chmod(script, 0755), 0);
+    run_confined(
+            pdk_peer_sh("echo ran >> ran; exit 6"), "workspace-write", "bubblewrap", &r);
+    ck_assert_int_eq(r.exit_code, 6);
+    PDK_AUTO_FREE char *tries = pdk_strf("%s/tries", outside),
+                       *ran = pdk_peer_path(&peer, "ran");
+    PDK_AUTO_FREE char *tried = pdk_test_read(tries, NULL),
+                       *once = pdk_test_read(ran, NULL);
+    ck_assert_str_eq(tried, "\n\n");
+    ck_assert_str_eq(once, "ran\n");
+    pdk_test_remove(dir);
+    close_world();
+}
+END_TEST
+
 /* ---- terminals */
 
 /* All that a kept process writes, to its end; owned by the caller. */
@@ -599,6 +632,7 @@ int main(void)
     tcase_add_loop_test(tc, what_cannot_start_says_so_from_inside, 0, each);
     if (geteuid() == 0)
         tcase_add_test(tc, a_dialect_that_cannot_be_had_runs_nothing);
+    tcase_add_test(tc, a_socket_that_goes_meanwhile_costs_a_second_start);
     tcase_add_loop_test(tc, a_terminal_is_confined_and_is_the_sessions_own, 0, each);
     tcase_add_test(tc, full_enforcement_refuses_a_partial_one);
     tcase_add_test(tc, a_runner_is_run_with_its_words_and_judged_by_its_own_rules);
