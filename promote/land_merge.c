@@ -98,6 +98,8 @@ static int read_mine(const struct pdk_landing *l, const struct pdk_change *c,
     *out = (struct mine){ 0 };
     if (dir < 0 || fstatat(dir, pdk_land_leaf(c->path), &st, AT_SYMLINK_NOFOLLOW) < 0)
         return 0; /* what keeps us from seeing it has been met by the look before */
+    if (S_ISDIR(st.st_mode) && c->new_mode == 0)
+        return 0; /* the file has made room: what is in there are other paths */
     out->bits = st.st_mode & 07777;
     out->mode = NO_CONTENT;
     if (S_ISLNK(st.st_mode)) {
