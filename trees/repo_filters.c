@@ -96,11 +96,11 @@ int pdk_repo_filter_env(const struct pdk_repo *repo, const char *const *extra,
 }
 
 int pdk_repo_git_converting(const struct pdk_repo *repo, const char *const *args,
-        const char *const *extra, struct pdk_buf *out, struct pdk_err *err)
+        const char *const *env, struct pdk_buf *out, struct pdk_err *err)
 {
-    PDK_AUTO_STRV struct pdk_strv env = PDK_STRV_INIT;
+    PDK_AUTO_STRV struct pdk_strv all = PDK_STRV_INIT;
 
-    if (pdk_repo_filter_env(repo, extra, &env, err) < 0)
+    if (pdk_repo_filter_env(repo, env, &all, err) < 0)
         return err->code;
-    return pdk_repo_git(repo, args, (const char *const *)env.items, out, err);
+    return pdk_repo_git(repo, args, (const char *const *)all.items, out, err);
 }

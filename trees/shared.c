@@ -17,7 +17,7 @@
 #include "base/str.h"
 #include "trees/repo.h"
 
-enum { MAX_FILE = 64 << 20, MAX_DEPTH = 12, DIGEST = 20, HEX = 40 };
+enum { MAX_FILE = 64 << 20, MAX_DEPTH = 12, DIGEST = 20, HEX = 40, BOTH = 82 };
 
 static const char head_log[] = "logs/HEAD";
 static const char absent[] = "0000000000000000000000000000000000000000";
@@ -436,7 +436,7 @@ static bool is_explained(const char *log, const struct pdk_shared_change *c)
 
         end = strchrnul(log, '\n');
         tab = memchr(log, '\t', (size_t)(end - log));
-        if (!tab || end - tab < 2 || tab - log < 2 * (HEX + 1))
+        if (!tab || end - tab < 2 || tab - log < BOTH)
             continue;
         if (head && pdk_starts_with(tab + 1, "checkout: moving"))
             return true;
@@ -446,18 +446,28 @@ static bool is_explained(const char *log, const struct pdk_shared_change *c)
     return false;
 }
 
+/* What a path had, and has now: one of the two may be NULL. */
 static int add_change(struct pdk_shared_change **all, size_t *len,
         const struct pdk_shared_item *a, const struct pdk_shared_item *b,
         struct pdk_err *err)
 {
     struct pdk_shared_change *more = reallocarray(*all, *len + 1, sizeof(*more));
+    const struct pdk_shared_item *either = a ? a : b;
 
     if (!more)
         return pdk_fail_nomem(err);
     *all = more;
-    more[(*len)++] = (struct pdk_shared_change){ (a ? a : b)->kind, (a ? a : b)->path,
-        a ? a->value : NULL, b ? b->value : NULL };
+    if (either)
+        more[(*len)++] = (struct pdk_shared_change){ either->kind, either->path,
+            a ? a->value : NULL, b ? b->value : NULL };
     return 0;
+}
+
+static int order_of(const struct pdk_shared_item *a, const struct pdk_shared_item *b)
+{
+    if (!a || !b)
+        return a ? -1 : 1;
+    return strcmp(a->path, b->path);
 }
 
 static void drop_explained(const struct pdk_repo *repo, size_t logged,
@@ -476,27 +486,39 @@ static void drop_explained(const struct pdk_repo *repo, size_t logged,
     *len = kept;
 }
 
-int pdk_shared_compare(const struct pdk_repo *repo, bool wide,
-        const struct pdk_shared *before, const struct pdk_shared *after,
-        struct pdk_shared_change **out, size_t *out_len, struct pdk_err *err)
+/* Two sorted lists, side by side. */
+static int list_changes(const struct pdk_shared *before, const struct pdk_shared *after,
+        struct pdk_shared_change **all, size_t *len, struct pdk_err *err)
 {
-    PDK_AUTO_FREE struct pdk_shared_change *all = NULL;
-    size_t len = 0, i = 0, j = 0;
+    size_t i = 0, j = 0;
     int rc = 0;
 
     while (rc == 0 && (i < before->len || j < after->len)) {
         const struct pdk_shared_item *a = i < before->len ? &before->items[i] : NULL;
         const struct pdk_shared_item *b = j < after->len ? &after->items[j] : NULL;
-        int order = !a ? 1 : !b ? -1 : strcmp(a->path, b->path);
+        int order = order_of(a, b);
 
-        if (order != 0 || strcmp(a->value, b->value) != 0)
-            rc = add_change(
-                    &all, &len, order <= 0 ? a : NULL, order >= 0 ? b : NULL, err);
+        if (order < 0)
+            rc = add_change(all, len, a, NULL, err);
+        else if (order > 0)
+            rc = add_change(all, len, NULL, b, err);
+        else if (strcmp(a->value, b->value) != 0)
+            rc = add_change(all, len, a, b, err);
         i += order <= 0;
         j += order >= 0;
     }
-    if (rc < 0)
-        return rc;
+    return rc;
+}
+
+int pdk_shared_compare(const struct pdk_repo *repo, bool wide,
+        const struct pdk_shared *before, const struct pdk_shared *after,
+        struct pdk_shared_change **out, size_t *out_len, struct pdk_err *err)
+{
+    PDK_AUTO_FREE struct pdk_shared_change *all = NULL;
+    size_t len = 0;
+
+    if (list_changes(before, after, &all, &len, err) < 0)
+        return err->code;
     if (!wide)
         drop_explained(repo, before->logged, all, &len);
     *out = pdk_take_ptr(&all);
