@@ -1,8 +1,6 @@
 #include "backends/submodules.h"
 
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,21 +38,25 @@ struct filling {
     int made; /* so many have a directory below <dir>/modules */
 };
 
-__attribute__((format(printf, 3, 4))) static int warn(
-        struct filling *f, const char *path, const char *format, ...)
+static int warn(
+        struct filling *f, const char *path, const char *text, struct pdk_err *err)
 {
     PDK_AUTO_BUF struct pdk_buf line = PDK_BUF_INIT;
-    char text[256];
-    va_list args;
 
     pdk_buf_adds(&line, "submodule ");
     pdk_utf8_printable(path, strlen(path), &line);
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
     pdk_buf_adds(&line, text);
     pdk_strv_take(f->warnings, pdk_buf_take(&line));
-    return 0;
+    return pdk_strv_ok(f->warnings, err);
+}
+
+static int warn_of_commit(struct filling *f, const char *path,
+        const struct pdk_oid *commit, struct pdk_err *err)
+{
+    PDK_AUTO_FREE char *text = pdk_strf(
+            ": .git/modules lacks its commit %s, it was left empty", commit->hex);
+
+    return text ? warn(f, path, text, err) : pdk_fail_nomem(err);
 }
 
 /* ---- the user's side */
@@ -229,7 +231,7 @@ static int fill_below(
     if (!prefix || !modules)
         return pdk_fail_nomem(err);
     if (below.depth >= DEPTH_MAX)
-        return warn(f, m->path, ": submodules below it are too deep and left empty");
+        return warn(f, m->path, ": submodules below it are too deep and left empty", err);
     return fill_level(f, &below, err);
 }
 
@@ -243,18 +245,18 @@ static int fill_one(struct filling *f, const struct level *l, const char *path,
     if (!m.path)
         return pdk_fail_nomem(err);
     if (!name)
-        return warn(f, m.path, " is not named by .gitmodules: it was left empty");
+        return warn(f, m.path, " is not named by .gitmodules: it was left empty", err);
     m.git_dir = find_git_dir(l, name);
     if (!m.git_dir)
         return warn(f, m.path,
-                " is not below .git/modules: it was left empty (git submodule update --init)");
+                " is not below .git/modules: it was left empty (git submodule update --init)",
+                err);
     if (complete(f->sb, ++f->made, &m, err) < 0 || pdk_fs_mkdirs(m.own, 0700, err) < 0 ||
             pdk_vault_open(m.own_vault, m.objects, &m.vault, err) < 0)
         return err->code;
     rc = pdk_vault_peel(m.vault, commit, &tree, err);
     if (rc == PDK_ENOTFOUND)
-        return warn(f, m.path, ": .git/modules lacks its commit %s, it was left empty",
-                commit->hex);
+        return warn_of_commit(f, m.path, commit, err);
     if (rc == 0)
         rc = check_out(f, &m, commit, &tree, err);
     if (rc < 0)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,9 +68,21 @@ static bool is_live(const struct holder *h, struct pdk_overlay_ns *out)
 
 static bool parse_holder(const char *line, struct holder *h)
 {
-    return sscanf(line, "%d %d %d %ju %ju %ju", &h->pid, &h->mnt_fd, &h->root_fd,
-                   &h->ns_ino, &h->root_dev, &h->root_ino) == 6 &&
-            h->pid > 0;
+    uintmax_t numbers[6];
+    const char *at = line;
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        char *end;
+
+        errno = 0;
+        numbers[i] = strtoumax(at, &end, 10);
+        if (end == at || errno != 0 || (i < 3 && numbers[i] > INT_MAX))
+            return false;
+        at = end;
+    }
+    *h = (struct holder){ (int)numbers[0], (int)numbers[1], (int)numbers[2], numbers[3],
+        numbers[4], numbers[5] };
+    return h->pid > 0;
 }
 
 static void add_holder(struct pdk_buf *list, const struct holder *h)
