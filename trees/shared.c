@@ -201,6 +201,8 @@ static int look_below(struct look *l, enum pdk_shared_kind kind, const char *pat
 
     if (!full)
         return pdk_fail_nomem(err);
+    if (strcmp(path, "info/refs") == 0)
+        return 0; /* git's own: its gc in the background writes it anew */
     if (!dir ||
             depth > MAX_DEPTH) /* a link or a file in a directory's place is seen too */
         return look_at_file(l, kind, l->repo->common_dir, path, err);

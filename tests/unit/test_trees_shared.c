@@ -81,6 +81,7 @@ static const struct row rows[] = {
     { "git commit -q --allow-empty -m mine", "ref refs/heads/main\n", "" },
     { "git checkout -q -b mine", "head HEAD\nref refs/heads/mine\n", "" },
     { "git pack-refs --all", "", "" },
+    { "git gc -q", "", "" },
     { "git stash list; echo x > README; git stash -q",
             "stash logs/refs/stash\nref refs/stash\n",
             "stash logs/refs/stash\nref refs/stash\n" },
