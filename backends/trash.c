@@ -112,7 +112,7 @@ int pdk_sandbox_clean(const char *lock, int64_t within_ms, const atomic_bool *st
     PDK_AUTO_DIR DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir)
         return pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", trash);
-    fd = -1; /* the stream's now */
+    (void)pdk_take_fd(&fd); /* the stream's now */
     int rc = empty(dir, trash, &limit, &count, err);
     if (removed)
         *removed = count;

@@ -74,7 +74,8 @@ static void keep(struct pdk_index_cache *cache, struct pdk_index_lease *lease, s
         pdk_index_return(cache->slots[at]);
         (void)atomic_fetch_add(&lease->users, 1);
     }
-    memmove(&cache->slots[1], &cache->slots[0], at * sizeof(cache->slots[0]));
+    for (size_t i = at; i > 0; i--)
+        cache->slots[i] = cache->slots[i - 1];
     cache->slots[0] = lease;
 }
 
@@ -83,12 +84,13 @@ static struct pdk_index_lease *find(struct pdk_index_cache *cache, const struct 
     struct pdk_index_lease *found = NULL;
 
     (void)pthread_mutex_lock(&cache->mutex);
-    for (size_t i = 0; i < SLOTS && !found; i++)
-        if (cache->slots[i] && is_same(&cache->slots[i]->st, st)) {
-            found = cache->slots[i];
-            keep(cache, found, i);
-            (void)atomic_fetch_add(&found->users, 1);
-        }
+    for (size_t i = 0; i < SLOTS && !found; i++) {
+        if (!cache->slots[i] || !is_same(&cache->slots[i]->st, st))
+            continue;
+        found = cache->slots[i];
+        keep(cache, found, i);
+        (void)atomic_fetch_add(&found->users, 1);
+    }
     (void)pthread_mutex_unlock(&cache->mutex);
     return found;
 }

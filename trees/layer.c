@@ -157,7 +157,7 @@ static int read_names(int root, const char *dir, const char *skip, struct pdk_la
 
     if (!open_dir)
         return unfit(dir, err);
-    fd = -1; /* the stream's now */
+    (void)pdk_take_fd(&fd); /* the stream's now */
     while ((entry = readdir(open_dir))) {
         const char *name = entry->d_name;
         PDK_AUTO_FREE char *path = NULL;
