@@ -163,7 +163,8 @@ bool pdk_talk_say(struct pdk_talk *t, const char *text, size_t len)
     return true;
 }
 
-static struct pdk_json *params_of(struct pdk_talk *t, const char *fmt, va_list args)
+__attribute__((format(printf, 2, 0))) static struct pdk_json *params_of(
+        struct pdk_talk *t, const char *fmt, va_list args)
 {
     char text[8192];
     struct pdk_json *params = NULL;
