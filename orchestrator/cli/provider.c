@@ -31,8 +31,10 @@ static void add_escaped(struct pdk_buf *out, const char *text)
             pdk_buf_adds(out, "&amp;");
         else if (*text == '"')
             pdk_buf_adds(out, "&quot;");
+        else if (*text >= 0 && *text < 0x20)
+            pdk_buf_adds(out, " ");
         else
-            pdk_buf_addc(out, (unsigned char)*text < 0x20 ? ' ' : *text);
+            pdk_buf_add(out, text, 1);
     }
 }
 
@@ -80,12 +82,13 @@ static int report(const struct pdk_cli *cli, const struct pdk_args *args,
 
     if (junit && write_junit(junit, doc, err) < 0)
         return pdk_cli_fail(cli, err);
-    if (!cli->json)
+    if (!cli->json) {
         printf("%lld passed, %lld failed, %lld skipped: it %s\n",
                 (long long)pdk_json_get_int(doc, "passed", 0),
                 (long long)pdk_json_get_int(doc, "failed", 0),
                 (long long)pdk_json_get_int(doc, "skipped", 0),
                 conforms ? "conforms" : "does not conform");
+    }
     (void)pdk_json_set_int(doc, "schema_version", 1);
     if (cli->json && pdk_cli_print(cli, pdk_json_ref(doc)) != 0)
         return pdk_exit_status(PDK_ENOMEM);

@@ -185,7 +185,7 @@ static void search_on_work(uv_work_t *work)
     s->walked = pdk_scan(&spec, &s->err);
     if (s->walked < 0)
         return;
-    s->found = calloc(s->paths.len + 1, sizeof(*s->found));
+    s->found = calloc(s->paths.len + 1, sizeof(struct pdk_json *));
     if (s->found)
         search_all(s);
     else

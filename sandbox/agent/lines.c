@@ -38,10 +38,11 @@ struct pdk_lines {
 /* May a match look beyond its line, or depend on where the text begins or ends? */
 static bool looks_beyond(const char *p, size_t len)
 {
+    static const char plain[] = "wdbSBt./()[]{}*+?^$|\\-\"'<>#@";
     static const char *const signs[] = { "[^", "(*", "++", "*+", "?+", "}+" };
 
     for (size_t i = 0; i + 1 < len; i++) {
-        if (p[i] == '\\' && !memchr("wdbSBt./()[]{}*+?^$|\\-\"'<>#@", p[i + 1], 28))
+        if (p[i] == '\\' && !memchr(plain, p[i + 1], sizeof(plain) - 1))
             return true;
         if (p[i] == '(' && p[i + 1] == '?' && (i + 2 >= len || p[i + 2] != ':'))
             return true;
@@ -142,11 +143,16 @@ struct finder {
 
 static bool is_ascii(const char *text, size_t len)
 {
-    unsigned char all = 0;
+    uint64_t all = 0, word;
+    size_t i = 0;
 
-    for (size_t i = 0; i < len; i++)
+    for (; i + sizeof(word) <= len; i += sizeof(word)) {
+        memcpy(&word, text + i, sizeof(word));
+        all |= word;
+    }
+    for (; i < len; i++)
         all |= (unsigned char)text[i];
-    return all < 0x80;
+    return (all & 0x8080808080808080U) == 0;
 }
 
 static const char *line_end(const struct finder *f, const char *at)
@@ -193,7 +199,7 @@ static size_t add_context_line(struct pdk_json *list, const char *text, size_t l
     size_t room = add_text(item, "text", text, len);
 
     (void)pdk_json_append(list, item);
-    return room + 4 * LINE_ROOM;
+    return room + 4UL * LINE_ROOM;
 }
 
 static size_t add_before(const struct finder *f, struct pdk_json *item, const char *from)
