@@ -44,33 +44,36 @@ static void add_edit(struct pdk_buf *out, uint32_t *seed)
     add_path(out, seed);
     switch (next(seed, 9)) {
     case 5:
-        pdk_buf_adds(out, "; put \"$p\" && seq 20 > \"$p\"\n");
+        pdk_buf_addf(out, "; put \"$p\" && seq 20 | sed 's/$/-%u/' > \"$p\"\n",
+                next(seed, 1U << 20));
         return;
     case 6:
     case 7:
         pdk_buf_addf(out,
-                "; test -f \"$p\" -a ! -L \"$p\" && sed -i 's/^%u\\(\\r*\\)$/x%u\\1/' \"$p\"; :\n",
+                "; test -f \"$p\" -a ! -L \"$p\" && sed -i 's/^%u-/x%u-/' \"$p\"; :\n",
                 1 + next(seed, 20), next(seed, 3));
         return;
     case 8:
         pdk_buf_adds(out, "; test -f \"$p\" -a ! -L \"$p\" && chmod +x \"$p\"; :\n");
         return;
     case 4:
-        pdk_buf_adds(out, "; put \"$p\" && seq 20 | sed 's/$/\\r/' > \"$p\"\n");
+        pdk_buf_addf(out, "; put \"$p\" && seq 20 | sed 's/$/-%u\\r/' > \"$p\"\n",
+                next(seed, 1U << 20));
         return;
     case 0:
         pdk_buf_adds(out, "; rm -rf \"$p\"\n");
         return;
     case 1:
-        pdk_buf_addf(out, "; put \"$p\" && ln -s t%u \"$p\"\n", next(seed, 5));
+        pdk_buf_addf(out, "; put \"$p\" && ln -s t%u \"$p\"\n", next(seed, 1U << 20));
         return;
     case 2:
         pdk_buf_addf(out,
                 "; put \"$p\" && printf 'x\\000%u' > \"$p\" && chmod +x \"$p\"\n",
-                next(seed, 5));
+                next(seed, 1U << 20));
         return;
     default:
-        pdk_buf_addf(out, "; put \"$p\" && printf '%u\\n' > \"$p\"\n", next(seed, 1000));
+        pdk_buf_addf(
+                out, "; put \"$p\" && printf '%u\\n' > \"$p\"\n", next(seed, 1U << 20));
     }
 }
 
@@ -88,8 +91,8 @@ static char *edits(uint32_t *seed, uint32_t most)
 }
 
 /*
- * What git merges of base, candidate and what the user has: a tree, or "conflict". Renames are not looked
- * for. Owned.
+ * What git merges of base, candidate and what the user has: a tree, or "conflict". No two contents are
+ * alike, so that git finds no renames. Owned.
  */
 static char *merged_by_git(const struct pdk_test_landing *t)
 {
