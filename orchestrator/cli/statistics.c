@@ -248,12 +248,13 @@ static int compare_axis(const char *axis, struct pdk_json *value, void *user)
     (void)value;
     axes->arms->axis = axis;
     read_values(axes->arms->doc, axis, &values);
-    for (size_t i = 0; i < values.len; i++)
+    for (size_t i = 0; i < values.len; i++) {
         for (size_t j = i + 1; j < values.len; j++) {
             axes->arms->a = values.items[i];
             axes->arms->b = values.items[j];
             compare_arms(axes->arms, axes->list);
         }
+    }
     return 0;
 }
 
