@@ -531,6 +531,8 @@ static int merge_one(struct taking *t, const struct pdk_index_entry *old,
 
     if (stays)
         return pdk_index_keep(&t->after, old, err);
+    if (!now && !old)
+        return 0; /* the callers have one of them at least */
     if (!now)
         return add_update(t, old->path, 0, &none, err);
     if (!same_object(old, now) && add_update(t, now->path, now->mode, &now->oid, err) < 0)

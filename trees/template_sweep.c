@@ -77,12 +77,13 @@ static int list_all(const char *dir, struct list *list, struct pdk_err *err)
     if (!d)
         return errno == ENOENT ? 0
                                : pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", dir);
-    while ((entry = readdir(d)))
+    while ((entry = readdir(d))) {
         if (entry->d_name[0] != '.' && !strstr(entry->d_name, ".use.") &&
                 !pdk_ends_with(entry->d_name, ".lock") &&
                 !pdk_ends_with(entry->d_name, ".make") &&
                 add_found(list, dir, entry->d_name, err) < 0)
             return err->code;
+    }
     return 0;
 }
 

@@ -15,14 +15,16 @@
 
 enum { PULL_DEADLINE_MS = 1800000, MAX_TALK = 16 << 20, REMOVAL_POLL_MS = 50 };
 
-static const struct pdk_engine *const engines[] = {
+enum { ENGINES = 2 };
+
+static const struct pdk_engine *const engines[ENGINES] = {
     &pdk_docker_engine,
     &pdk_podman_engine,
 };
 
 size_t pdk_engine_count(void)
 {
-    return sizeof(engines) / sizeof(*engines);
+    return ENGINES;
 }
 
 const struct pdk_engine *pdk_engine_at(size_t i)
@@ -126,6 +128,14 @@ static const char *dotted(const struct pdk_json *v, const char *path)
     return pdk_json_get_str(v, path, "");
 }
 
+static const char *complaint(const struct pdk_json *info)
+{
+    const char *text =
+            pdk_json_text(pdk_json_at(pdk_json_get(info, "ServerErrors"), 0), NULL);
+
+    return text ? text : "no version";
+}
+
 static int read_facts(const struct pdk_engine *engine, const struct pdk_buf *text,
         struct pdk_engine_facts *facts, struct pdk_err *err)
 {
@@ -138,14 +148,10 @@ static int read_facts(const struct pdk_engine *engine, const struct pdk_buf *tex
     facts->kernel = strdup(dotted(info, engine->kernel_at));
     if (!facts->version || !facts->runtime || !facts->kernel)
         return pdk_fail_nomem(err);
-    if (!*facts->version) /* a client without its daemon may end with 0 all the same */
-        return pdk_fail(err, PDK_EUNAVAIL, 0, "%s info: %s", engine->name,
-                pdk_json_text(pdk_json_at(pdk_json_get(info, "ServerErrors"), 0), NULL)
-                        ? pdk_json_text(
-                                  pdk_json_at(pdk_json_get(info, "ServerErrors"), 0),
-                                  NULL)
-                        : "no version");
-    return 0;
+    if (*facts->version)
+        return 0;
+    /* a client without its daemon may end with 0 all the same */
+    return pdk_fail(err, PDK_EUNAVAIL, 0, "%s info: %s", engine->name, complaint(info));
 }
 
 int pdk_engine_probe(const struct pdk_engine *engine, struct pdk_engine_facts *facts,

@@ -84,17 +84,31 @@ static int need_image(struct pdk_tier *tier, struct pdk_err *err)
             tier->engine, plan->image, plan->pull, &tier->facts.image, err);
 }
 
+/* A number at the start of text; NULL where there is none, else what follows it. */
+static const char *parse_id(const char *text, id_t *out)
+{
+    char *end = NULL;
+    unsigned long value;
+
+    if (*text < '0' || *text > '9')
+        return NULL;
+    errno = 0;
+    value = strtoul(text, &end, 10);
+    *out = (id_t)value;
+    return errno == 0 && value < UINT32_MAX ? end : NULL;
+}
+
 static bool parse_user(const char *text, uid_t *uid, gid_t *gid)
 {
-    unsigned int user = 0, group = 0;
-    char end = '\0';
-    int n = sscanf(text, "%u:%u%c", &user, &group, &end);
+    id_t user = 0, group = 0;
+    const char *rest = parse_id(text, &user);
 
-    if (n == 1 && sscanf(text, "%u%c", &user, &end) != 1)
-        return false;
+    group = user;
+    if (rest && *rest == ':')
+        rest = parse_id(rest + 1, &group);
     *uid = user;
-    *gid = n == 2 ? group : user;
-    return n == 1 || n == 2;
+    *gid = group;
+    return rest && !*rest;
 }
 
 /* Without capabilities nobody inside writes what is not its own, so only root may choose somebody else. */
@@ -285,7 +299,7 @@ struct sweep {
     bool (*is_live)(const char *run, void *user);
     void *user;
     bool dry_run;
-    int *removed;
+    int removed;
     struct pdk_err failure; /* the last one */
 };
 
@@ -296,13 +310,13 @@ static void sweep_one(const char *name, const char *run, void *user)
     if (*run && s->is_live(run, s->user))
         return;
     if (s->dry_run || pdk_engine_remove(s->engine, name, 0, &s->failure) == 0)
-        ++*s->removed;
+        s->removed++;
 }
 
 int pdk_tier_sweep(const char *owner, bool (*is_live)(const char *run, void *user),
         void *user, bool dry_run, int *removed, struct pdk_err *err)
 {
-    struct sweep s = { NULL, is_live, user, dry_run, removed, PDK_ERR_INIT };
+    struct sweep s = { NULL, is_live, user, dry_run, 0, PDK_ERR_INIT };
 
     for (size_t i = 0; i < pdk_engine_count(); i++) {
         struct pdk_err absent = PDK_ERR_INIT;
@@ -310,6 +324,7 @@ int pdk_tier_sweep(const char *owner, bool (*is_live)(const char *run, void *use
         s.engine = pdk_engine_at(i);
         (void)pdk_engine_list(s.engine, owner, sweep_one, &s, &absent);
     }
+    *removed += s.removed;
     if (s.failure.code == 0)
         return 0;
     *err = s.failure;

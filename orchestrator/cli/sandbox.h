@@ -24,7 +24,7 @@ int pdk_named_open(struct pdk_cli *cli, const struct pdk_named *named,
         struct pdk_sandbox **out, struct pdk_err *err);
 /* Its state as a tree, in the vault. Opens what it needs; warnings of the capture are said. */
 int pdk_named_tree(struct pdk_cli *cli, const char *name, struct pdk_named *named,
-        struct pdk_oid *out, struct pdk_err *err);
+        struct pdk_oid *to, struct pdk_err *err);
 /* Appends one event about it to the log. body is taken. */
 int pdk_named_event(struct pdk_cli *cli, const struct pdk_sandbox_row *row, int type,
         struct pdk_json *body, struct pdk_err *err);

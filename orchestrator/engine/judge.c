@@ -43,13 +43,18 @@ static bool takes_part(const struct candidate *c, size_t task)
 
 static void find_pairs(struct judging *j, struct run *run, size_t task)
 {
-    for (size_t i = 0; i < run->candidates_len; i++)
-        for (size_t k = i + 1; k < run->candidates_len && j->len < PAIRS_MAX; k++)
-            if (takes_part(&run->candidates[i], task) &&
-                    takes_part(&run->candidates[k], task) &&
-                    !pdk_oid_equal(&run->candidates[i].tree, &run->candidates[k].tree))
-                j->pairs[j->len++] = (struct pair){ &run->candidates[i],
-                    &run->candidates[k], { PDK_ANSWER_NONE, PDK_ANSWER_NONE } };
+    for (size_t i = 0; i < run->candidates_len; i++) {
+        struct candidate *a = &run->candidates[i];
+
+        for (size_t k = i + 1; k < run->candidates_len && j->len < PAIRS_MAX; k++) {
+            struct candidate *b = &run->candidates[k];
+
+            if (takes_part(a, task) && takes_part(b, task) &&
+                    !pdk_oid_equal(&a->tree, &b->tree))
+                j->pairs[j->len++] =
+                        (struct pair){ a, b, { PDK_ANSWER_NONE, PDK_ANSWER_NONE } };
+        }
+    }
 }
 
 /* ---- what came of it */

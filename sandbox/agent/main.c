@@ -207,7 +207,8 @@ int main(int argc, char **argv)
     sigset_t watched;
 
     if (argc == 4 && strcmp(argv[1], "--shim") == 0)
-        return pdk_agent_shim(atoi(argv[2]), atoi(argv[3]));
+        return pdk_agent_shim(
+                (int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10));
     if (parse(probe ? argc - 1 : argc, argv, &a) < 0)
         return usage();
     (void)signal(SIGPIPE, SIG_IGN);

@@ -58,7 +58,7 @@ START_TEST(many_copies_take_what_changed)
     /* What ten changed files leave in an upper layer, whoever can see the mount. */
     before = kib_of("sandboxes");
     tree = kib_of("templates");
-    ck_assert_int_gt(tree, FILES * 8);
+    ck_assert_int_gt(tree, (intmax_t)FILES * 8);
     ck_assert_msg(before <= SANDBOXES * (KIB_EACH - 80), "%d KiB", before);
     for (int i = 0; i < SANDBOXES; i++)
         free(pdk_test_sh(pdk_sandbox_get_record(made[i])->dir,

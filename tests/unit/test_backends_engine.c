@@ -69,7 +69,7 @@ END_TEST
 
 START_TEST(facts_are_what_it_says_of_itself)
 {
-    struct pdk_engine_facts facts = { NULL };
+    struct pdk_engine_facts facts = { 0 };
 
     say("echo '{\"ServerVersion\": \"9\", \"DefaultRuntime\": \"runsc\", \"KernelVersion\": \"6\"}'");
     ck_assert_int_eq(pdk_engine_probe(&pdk_docker_engine, &facts, &err), 0);
@@ -84,7 +84,7 @@ START_TEST(an_engine_that_does_not_answer_cannot_be_had)
 {
     static const char *const scripts[] = { "echo no daemon >&2; exit 1",
         "echo '{\"ServerErrors\": [\"no daemon\"]}'", "echo no daemon", "kill -9 $$" };
-    struct pdk_engine_facts facts = { NULL };
+    struct pdk_engine_facts facts = { 0 };
 
     for (size_t i = 0; i < sizeof(scripts) / sizeof(*scripts); i++) {
         say(scripts[i]);

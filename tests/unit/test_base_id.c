@@ -51,7 +51,7 @@ START_TEST(run_ids_are_unique_and_sorted_by_time)
         ck_assert(pdk_path_is_id(id));
         ck_assert_int_ge(strncmp(id, before, 16), 0); /* the date never falls */
         pdk_strv_add(&ids, id);
-        strcpy(before, id);
+        memcpy(before, id, sizeof(before));
     }
     pdk_strv_sort(&ids);
     for (size_t i = 1; i < ids.len; i++)
@@ -110,7 +110,7 @@ START_TEST(digests_are_those_of_the_standards)
         ck_assert_str_eq(hex, vectors[i].sha256);
         pdk_digest_sha1(vectors[i].text, strlen(vectors[i].text), raw);
         for (size_t j = 0; j < sizeof(raw); j++)
-            snprintf(sha1 + 2 * j, 3, "%02x", raw[j]);
+            (void)snprintf(sha1 + 2 * j, 3, "%02x", raw[j]);
         ck_assert_str_eq(sha1, vectors[i].sha1);
     }
 }

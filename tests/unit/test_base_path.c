@@ -5,6 +5,7 @@
 
 #include "base/auto.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "tests/support/fixture.h"
 
 START_TEST(spellings_of_dotgit)
@@ -88,13 +89,12 @@ START_TEST(the_directories_of_a_path)
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         size_t at = pdk_path_shared(rows[i].before, rows[i].path);
-        char dir[8], all[64] = "";
+        PDK_AUTO_BUF struct pdk_buf all = PDK_BUF_INIT;
+        char dir[8];
 
-        while (pdk_path_next_dir(rows[i].path, &at, dir, sizeof(dir))) {
-            strcat(all, dir);
-            strcat(all, " ");
-        }
-        ck_assert_str_eq(all, rows[i].dirs);
+        while (pdk_path_next_dir(rows[i].path, &at, dir, sizeof(dir)))
+            pdk_buf_addf(&all, "%s ", dir);
+        ck_assert_str_eq(pdk_buf_str(&all), rows[i].dirs);
     }
 }
 END_TEST
