@@ -7,7 +7,7 @@ CTEST = ctest --output-on-failure -j $(JOBS)
 # $(call configure,PRESET[,ARGUMENTS]): talks only when it fails.
 configure = mkdir -p build && { cmake --preset $(1) $(2) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }; }
 
-.PHONY: all build check demo install lint stats asan asan-gcc tsan valgrind coverage fuzz-short bench tidy analyze ci \
+.PHONY: all build check demo install lint stats asan asan-gcc tsan valgrind coverage fuzz-short bench tidy analyze ci deep \
 	deps deps-build deps-ci format clean
 
 all: build
@@ -77,6 +77,9 @@ analyze: deps-ci
 
 ci:
 	@.ci/run
+
+# What takes the better part of an hour: every sanitizer and analyzer, in turn.
+deep: asan asan-gcc tidy analyze tsan valgrind fuzz-short
 
 deps:
 	@scripts/install-deps check
