@@ -270,11 +270,17 @@ START_TEST(a_search_can_be_canceled)
     pdk_peer_open(&peer, _i);
     in_root("mkdir d && for i in $(seq 400); do head -c 20000 /dev/zero | tr '\\0' 'a' > "
             "d/$i; done; chmod -R a+rX d");
-    int64_t id = pdk_peer_send(&peer, "grep",
-            parse("{\"pattern\":\"^(a|aa)+(?!a)b\",\"timeout_ms\":60000}"));
-    struct pdk_json *params = pdk_json_object();
-    (void)pdk_json_set_int(params, "call", id);
-    pdk_peer_notify(&peer, "cancel", params);
+    PDK_AUTO_JSON struct pdk_json *params =
+            parse("{\"pattern\":\"^(a|aa)+(?!a)b\",\"timeout_ms\":60000}");
+    PDK_AUTO_JSON struct pdk_json *which = pdk_json_object();
+    PDK_AUTO_BUF struct pdk_buf both = PDK_BUF_INIT;
+    struct pdk_err err = PDK_ERR_INIT;
+    int64_t id = ++peer.last_id;
+    /* In one write, so that the loop takes both before it can hear of the search's end. */
+    ck_assert_int_eq(pdk_frame_request(&both, id, "grep", params, &err), 0);
+    (void)pdk_json_set_int(which, "call", id);
+    ck_assert_int_eq(pdk_frame_notify(&both, "cancel", which, &err), 0);
+    pdk_peer_send_text(&peer, pdk_buf_str(&both));
     PDK_AUTO_JSON struct pdk_json *answer = pdk_peer_answer(&peer, id);
 
     ck_assert_str_eq(pdk_json_get_str(pdk_json_get(pdk_json_get(answer, "error"), "data"),
