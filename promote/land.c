@@ -176,6 +176,22 @@ static int finish_nothing(const struct pdk_land_spec *spec, struct pdk_err *err)
     return spec->commit && !spec->dry_run ? spec->commit(spec->id, spec->user, err) : 0;
 }
 
+int pdk_land_open(struct pdk_landing *l, struct pdk_err *err)
+{
+    const struct pdk_repo *repo = l->spec->repo;
+
+    l->items = calloc(l->diff.len + 1, sizeof(*l->items));
+    if (!l->items)
+        return pdk_fail_nomem(err);
+    for (size_t i = 0; i < l->diff.len; i++)
+        l->items[i].change = &l->diff.changes[i];
+    l->root_fd = open(repo->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (l->root_fd < 0)
+        return pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", repo->root);
+    l->converts_all = pdk_land_converts_all(repo);
+    return 0;
+}
+
 static int land(struct pdk_landing *l, struct pdk_err *err)
 {
     const struct pdk_land_spec *spec = l->spec;
@@ -187,16 +203,9 @@ static int land(struct pdk_landing *l, struct pdk_err *err)
         return rc;
     if (l->diff.len == 0)
         return finish_nothing(spec, err);
-    l->items = calloc(l->diff.len, sizeof(*l->items));
-    if (!l->items)
-        return pdk_fail_nomem(err);
-    for (size_t i = 0; i < l->diff.len; i++)
-        l->items[i].change = &l->diff.changes[i];
-    l->root_fd = open(spec->repo->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (l->root_fd < 0)
-        return pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", spec->repo->root);
-    l->converts_all = pdk_land_converts_all(spec->repo);
-    rc = look_all(l, err);
+    rc = pdk_land_open(l, err);
+    if (rc == 0)
+        rc = look_all(l, err);
     if (rc == 0)
         rc = list_paths(l, err);
     if (rc == 0 && l->diff.len == 0)

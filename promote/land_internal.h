@@ -53,13 +53,17 @@ struct pdk_landing {
     bool stranded; /* the stage holds something that could not go back */
 };
 
+/* ---- land.c */
+
+/* Once l->diff is known: an item for each change, and the working tree opened. */
+int pdk_land_open(struct pdk_landing *l, struct pdk_err *err);
+
 /* ---- land_look.c: what is there */
 
 /* The directory of path, opened beneath the root and through no link. -1 and errno. */
 int pdk_land_open_parent(const struct pdk_landing *l, const char *path);
 /* The directory at path itself, "" for the root, with flags of open(). -1 and errno. */
 int pdk_land_open_dir(const struct pdk_landing *l, const char *path, int flags);
-const char *pdk_land_leaf(const char *path); /* borrowed: what follows the last slash */
 
 /*
  * Is the old side of the change what `name` in dir_fd holds? *why is NULL if so, else static text. shown

@@ -10,6 +10,7 @@
 #include "base/beneath.h"
 #include "base/error.h"
 #include "base/fs.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "promote/land.h"
 #include "promote/land_internal.h"
@@ -28,17 +29,10 @@ int pdk_land_open_dir(const struct pdk_landing *l, const char *path, int flags)
     return pdk_beneath_open(l->root_fd, path[0] ? path : ".", flags | O_DIRECTORY, 0);
 }
 
-const char *pdk_land_leaf(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 int pdk_land_open_parent(const struct pdk_landing *l, const char *path)
 {
     char dir[4096] = "";
-    const char *leaf = pdk_land_leaf(path);
+    const char *leaf = pdk_path_basename(path);
 
     if (leaf > path)
         memcpy(dir, path, (size_t)(leaf - path) - 1);
@@ -286,7 +280,7 @@ static int look_absent(const struct pdk_landing *l, const char *path, const char
         return errno == ENOENT
                 ? 0
                 : pdk_fail(err, PDK_EIO, errno, "cannot open above '%s'", path);
-    if (fstatat(dir, pdk_land_leaf(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fstatat(dir, pdk_path_basename(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0
                                : pdk_fail(err, PDK_EIO, errno, "cannot see '%s'", path);
     *why = S_ISDIR(st.st_mode) && dir_empties(l, path) ? NULL : in_the_way;
@@ -310,9 +304,9 @@ int pdk_land_look(const struct pdk_landing *l, const struct pdk_change *c, mode_
                 ? 0
                 : pdk_fail(err, PDK_EIO, errno, "cannot open above '%s'", c->path);
     }
-    if (fstatat(dir, pdk_land_leaf(c->path), &st, AT_SYMLINK_NOFOLLOW) == 0)
+    if (fstatat(dir, pdk_path_basename(c->path), &st, AT_SYMLINK_NOFOLLOW) == 0)
         *bits = st.st_mode & 07777;
     else if (errno != ENOENT)
         return pdk_fail(err, PDK_EIO, errno, "cannot see '%s'", c->path);
-    return pdk_land_compare(l, c, dir, pdk_land_leaf(c->path), c->path, why, err);
+    return pdk_land_compare(l, c, dir, pdk_path_basename(c->path), c->path, why, err);
 }

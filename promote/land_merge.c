@@ -12,6 +12,7 @@
 #include "base/auto.h"
 #include "base/error.h"
 #include "base/fs.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "promote/land.h"
 #include "promote/land_internal.h"
@@ -60,7 +61,8 @@ static int store_file(const struct pdk_landing *l, int dir, const char *path,
 
     if (pdk_land_converts(l, path))
         return store_converted(l, path, out, err);
-    fd = openat(dir, pdk_land_leaf(path), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    fd = openat(
+            dir, pdk_path_basename(path), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot read '%s'", path);
     if (pdk_fs_read_fd(fd, (size_t)1 << 31, &text, err) < 0)
@@ -73,7 +75,7 @@ static int store_link(const struct pdk_landing *l, int dir, const char *path,
         struct mine *out, struct pdk_err *err)
 {
     char target[4097];
-    ssize_t n = readlinkat(dir, pdk_land_leaf(path), target, sizeof(target));
+    ssize_t n = readlinkat(dir, pdk_path_basename(path), target, sizeof(target));
 
     if (n < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot read '%s'", path);
@@ -96,7 +98,7 @@ static int read_mine(const struct pdk_landing *l, const struct pdk_change *c,
     struct stat st;
 
     *out = (struct mine){ 0 };
-    if (dir < 0 || fstatat(dir, pdk_land_leaf(c->path), &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (dir < 0 || fstatat(dir, pdk_path_basename(c->path), &st, AT_SYMLINK_NOFOLLOW) < 0)
         return 0; /* what keeps us from seeing it has been met by the look before */
     if (S_ISDIR(st.st_mode) && c->new_mode == 0)
         return 0; /* the file has made room: what is in there are other paths */

@@ -13,6 +13,7 @@
 #include "base/auto.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "promote/land.h"
 #include "promote/land_internal.h"
@@ -61,7 +62,7 @@ static int make_dir(struct pdk_landing *l, const char *path, struct pdk_err *err
         return pdk_fail_nomem(err);
     if (reserve_step(l, err) < 0)
         return err->code;
-    if (parent < 0 || mkdirat(parent, pdk_land_leaf(path), 0777) < 0)
+    if (parent < 0 || mkdirat(parent, pdk_path_basename(path), 0777) < 0)
         return pdk_fail(err, pdk_code_of_errno(errno), errno, "cannot make '%s'", path);
     note(l,
             (struct pdk_land_step){
@@ -108,11 +109,12 @@ static int drop_dir(struct pdk_landing *l, const char *dir, struct pdk_err *err)
         return err->code;
     if (pdk_land_wants_dir(l, dir))
         return 0;
-    if (parent < 0 || fstatat(parent, pdk_land_leaf(dir), &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (parent < 0 ||
+            fstatat(parent, pdk_path_basename(dir), &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT /* with a neighbour's directory, before */
                 ? 0
                 : pdk_fail(err, PDK_EIO, errno, "cannot see '%s'", dir);
-    if (unlinkat(parent, pdk_land_leaf(dir), AT_REMOVEDIR) < 0)
+    if (unlinkat(parent, pdk_path_basename(dir), AT_REMOVEDIR) < 0)
         return 0; /* the user has something there, or it is not ours to remove: git leaves it too */
     note(l,
             (struct pdk_land_step){ .deed = PDK_LAND_REMOVED_DIR,
@@ -187,7 +189,8 @@ static int remove_file(
         return conflict(l, path, "removed meanwhile", err);
     if (reserve_step(l, err) < 0)
         return err->code;
-    if (renameat2(dir, pdk_land_leaf(path), l->stage_fd, name.text, RENAME_NOREPLACE) < 0)
+    if (renameat2(dir, pdk_path_basename(path), l->stage_fd, name.text,
+                RENAME_NOREPLACE) < 0)
         return errno == ENOENT ? conflict(l, path, "removed meanwhile", err)
                                : pdk_fail(err, pdk_code_of_errno(errno), errno,
                                          "cannot remove '%s'", path);
@@ -206,12 +209,13 @@ static int add_file(
 
     if (need_parent(l, path, &dir, err) < 0 || reserve_step(l, err) < 0)
         return err->code;
-    rc = renameat2(l->stage_fd, name.text, dir, pdk_land_leaf(path), RENAME_NOREPLACE);
+    rc = renameat2(
+            l->stage_fd, name.text, dir, pdk_path_basename(path), RENAME_NOREPLACE);
     if (rc < 0 && errno == EEXIST) {
         if (clear_dir(l, path, err) < 0 || reserve_step(l, err) < 0)
             return err->code;
         rc = renameat2(
-                l->stage_fd, name.text, dir, pdk_land_leaf(path), RENAME_NOREPLACE);
+                l->stage_fd, name.text, dir, pdk_path_basename(path), RENAME_NOREPLACE);
     }
     if (rc < 0)
         return errno == EEXIST ? conflict(l, path, "exists already", err)
@@ -233,7 +237,8 @@ static int swap_file(
         return conflict(l, path, "removed meanwhile", err);
     if (reserve_step(l, err) < 0)
         return err->code;
-    if (renameat2(l->stage_fd, name.text, dir, pdk_land_leaf(path), RENAME_EXCHANGE) < 0)
+    if (renameat2(l->stage_fd, name.text, dir, pdk_path_basename(path), RENAME_EXCHANGE) <
+            0)
         return errno == ENOENT ? conflict(l, path, "removed meanwhile", err)
                                : pdk_fail(err, pdk_code_of_errno(errno), errno,
                                          "cannot write '%s'", path);
@@ -296,9 +301,9 @@ static int sync_above(const struct pdk_landing *l, const char *path, struct pdk_
 /* Neighbours in the sorted list share their directory: one sync does. */
 static bool same_dir(const char *a, const char *b)
 {
-    size_t len = (size_t)(pdk_land_leaf(a) - a);
+    size_t len = (size_t)(pdk_path_basename(a) - a);
 
-    return len == (size_t)(pdk_land_leaf(b) - b) && memcmp(a, b, len) == 0;
+    return len == (size_t)(pdk_path_basename(b) - b) && memcmp(a, b, len) == 0;
 }
 
 int pdk_land_sync(const struct pdk_landing *l, struct pdk_err *err)
@@ -342,7 +347,7 @@ static void undo_file(struct pdk_landing *l, const struct pdk_land_step *step)
 {
     struct pdk_land_item *item = step->item;
     struct pdk_land_name name = pdk_land_name(l, item);
-    const char *path = item->change->path, *leaf = pdk_land_leaf(path);
+    const char *path = item->change->path, *leaf = pdk_path_basename(path);
     PDK_AUTO_FD int dir = pdk_land_open_parent(l, path);
     int rc;
 
@@ -365,7 +370,7 @@ static void undo_file(struct pdk_landing *l, const struct pdk_land_step *step)
 static void undo_dir(struct pdk_landing *l, const struct pdk_land_step *step)
 {
     PDK_AUTO_FD int parent = pdk_land_open_parent(l, step->dir);
-    const char *leaf = pdk_land_leaf(step->dir);
+    const char *leaf = pdk_path_basename(step->dir);
 
     if (step->deed == PDK_LAND_MADE_DIR)
         (void)unlinkat(parent, leaf,

@@ -16,6 +16,8 @@
 #include "base/auto.h"
 #include "base/error.h"
 #include "base/fs.h"
+#include "base/log.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "promote/land.h"
 #include "promote/land_internal.h"
@@ -44,7 +46,8 @@ static bool is_absent(const struct recovery *r, const char *path)
     PDK_AUTO_FD int dir = pdk_land_open_parent(&r->l, path);
     struct stat st;
 
-    return dir < 0 || fstatat(dir, pdk_land_leaf(path), &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+    return dir < 0 ||
+            fstatat(dir, pdk_path_basename(path), &st, AT_SYMLINK_NOFOLLOW) < 0 ||
             S_ISDIR(st.st_mode);
 }
 
@@ -98,7 +101,8 @@ static int move_back(
     struct pdk_land_name name = pdk_land_name(&r->l, &r->l.items[i]);
     PDK_AUTO_FD int dir = pdk_land_open_parent(&r->l, path);
 
-    if (dir < 0 || renameat2(r->l.stage_fd, name.text, dir, pdk_land_leaf(path), how) < 0)
+    if (dir < 0 ||
+            renameat2(r->l.stage_fd, name.text, dir, pdk_path_basename(path), how) < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot put '%s' back", path);
     return 0;
 }
@@ -111,7 +115,7 @@ static int take_out(const struct recovery *r, size_t i, struct pdk_err *err)
     PDK_AUTO_FD int dir = pdk_land_open_parent(&r->l, path);
 
     if (dir < 0 ||
-            renameat2(dir, pdk_land_leaf(path), r->l.stage_fd, name.text,
+            renameat2(dir, pdk_path_basename(path), r->l.stage_fd, name.text,
                     RENAME_NOREPLACE) < 0)
         return pdk_fail(err, PDK_EIO, errno, "cannot take '%s' out", path);
     return 0;
@@ -146,7 +150,7 @@ static int undelete(struct recovery *r, size_t i, struct pdk_err *err)
         return 0;
     dir = pdk_land_open_parent(&r->l, r->l.diff.changes[i].path);
     if (dir >= 0 &&
-            fstatat(dir, pdk_land_leaf(r->l.diff.changes[i].path), &st,
+            fstatat(dir, pdk_path_basename(r->l.diff.changes[i].path), &st,
                     AT_SYMLINK_NOFOLLOW) == 0) {
         r->stranded = true;
         return 0;
@@ -162,15 +166,16 @@ static void restore_dirs(const struct recovery *r)
         PDK_AUTO_FD int parent = pdk_land_open_parent(&r->l, d->path);
 
         if (d->mode == 0 && parent >= 0)
-            (void)unlinkat(parent, pdk_land_leaf(d->path), AT_REMOVEDIR);
+            (void)unlinkat(parent, pdk_path_basename(d->path), AT_REMOVEDIR);
     }
     for (size_t i = 0; i < r->journal.n_dirs; i++) {
         const struct pdk_land_dir *d = &r->journal.dirs[i];
         PDK_AUTO_FD int parent = pdk_land_open_parent(&r->l, d->path);
 
         if (d->mode != 0 && parent >= 0 &&
-                mkdirat(parent, pdk_land_leaf(d->path), 0700) == 0)
-            (void)fchmodat(parent, pdk_land_leaf(d->path), d->mode, 0);
+                mkdirat(parent, pdk_path_basename(d->path), 0700) == 0 &&
+                fchmodat(parent, pdk_path_basename(d->path), d->mode, 0) < 0)
+            pdk_log(PDK_LOG_WARN, "%s: put back without its mode", d->path);
     }
 }
 
@@ -200,15 +205,8 @@ static int open_all(
     if (pdk_diff_trees(
                 spec->vault, &r->journal.before, &r->journal.after, 0, &l->diff, err) < 0)
         return err->code;
-    l->items = calloc(l->diff.len + 1, sizeof(*l->items));
-    if (!l->items)
-        return pdk_fail_nomem(err);
-    for (size_t i = 0; i < l->diff.len; i++)
-        l->items[i].change = &l->diff.changes[i];
-    l->root_fd = open(spec->repo->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (l->root_fd < 0)
-        return pdk_fail(err, PDK_EIO, errno, "cannot open '%s'", spec->repo->root);
-    l->converts_all = pdk_land_converts_all(spec->repo);
+    if (pdk_land_open(l, err) < 0)
+        return err->code;
     (void)snprintf(l->stage_name, sizeof(l->stage_name), "%s", r->journal.stage);
     l->stage_fd = openat(
             l->root_fd, l->stage_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -529,12 +529,12 @@ static int merge_one(struct taking *t, const struct pdk_index_entry *old,
 {
     static const struct pdk_oid none = { "" };
 
-    if (stays)
+    if (old && stays)
         return pdk_index_keep(&t->after, old, err);
-    if (!now && !old)
-        return 0; /* the callers have one of them at least */
-    if (!now)
+    if (old && !now)
         return add_update(t, old->path, 0, &none, err);
+    if (!now) /* neither: merge() never asks so */
+        return 0;
     if (!same_object(old, now) && add_update(t, now->path, now->mode, &now->oid, err) < 0)
         return err->code;
     return pdk_index_keep(&t->after, now, err);
