@@ -47,7 +47,7 @@ void pdk_tier_describe(const struct pdk_tier *tier, const struct pdk_backend *be
 /* What starts the agent of one sandbox. Paths are absolute. */
 struct pdk_agent_start {
     const char *agent; /* the program on this host */
-    const char *spool; /* directory of output files */
+    const char *spool; /* directory of output files; NULL, on this host only: none */
     const char *run;   /* for the label; NULL: none */
 };
 

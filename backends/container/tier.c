@@ -172,6 +172,11 @@ int64_t pdk_tier_delete_ms(const struct pdk_tier *tier)
     return tier ? tier->plan->delete_timeout_ms : 0;
 }
 
+static const char *network(const struct pdk_tier *tier)
+{
+    return tier->plan->network ? tier->plan->network : "none";
+}
+
 static void set_facts(struct pdk_json *out, const struct pdk_engine *engine,
         const struct pdk_engine_facts *facts)
 {
@@ -193,8 +198,7 @@ void pdk_tier_describe(const struct pdk_tier *tier, const struct pdk_backend *be
     (void)pdk_json_set_str(execution, "engine", tier->engine->name);
     (void)pdk_json_set_str(execution, "image", tier->plan->image);
     (void)pdk_json_set_str(execution, "image_id", tier->facts.image);
-    (void)pdk_json_set_str(
-            execution, "network", tier->plan->network ? tier->plan->network : "none");
+    (void)pdk_json_set_str(execution, "network", network(tier));
     set_facts(execution, tier->engine, &tier->facts);
 }
 
@@ -234,8 +238,10 @@ static int agent_here(const struct pdk_sandbox *sb, const struct pdk_agent_start
     pdk_strv_add(argv, start->agent);
     pdk_strv_add(argv, "--root");
     pdk_strv_add(argv, sb->root);
-    pdk_strv_add(argv, "--spool");
-    pdk_strv_add(argv, start->spool);
+    if (start->spool) {
+        pdk_strv_add(argv, "--spool");
+        pdk_strv_add(argv, start->spool);
+    }
     if (space) {
         pdk_strv_add(argv, "--namespace");
         pdk_strv_add(argv, space);
@@ -262,7 +268,7 @@ static int agent_inside(const struct pdk_tier *tier, const struct pdk_sandbox *s
         .owner = tier->owner,
         .run = start->run,
         .image = tier->facts.image,
-        .network = tier->plan->network ? tier->plan->network : "none",
+        .network = network(tier),
         .user = user,
         .cpus = tier->plan->cpus,
         .memory = tier->plan->memory,

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <uv.h>
 
+#include "backends/tier.h"
 #include "base/json.h"
-#include "process/env.h"
 #include "sandbox/agent_path.h"
 
 struct asking {
@@ -14,28 +14,29 @@ struct asking {
     struct pdk_err why;
 };
 
-int pdk_agent_start_init(
-        struct pdk_agent_start *s, const struct pdk_sandbox *sb, struct pdk_err *err)
+int pdk_named_agent_init(
+        struct pdk_named_agent *a, const struct pdk_sandbox *sb, struct pdk_err *err)
 {
-    const char *space = pdk_sandbox_namespace(sb);
+    PDK_AUTO_FREE char *agent = NULL;
+    struct pdk_agent_start start = { NULL, NULL, NULL };
 
-    *s = (struct pdk_agent_start){ .env = PDK_STRV_INIT };
-    if (pdk_agent_path(&s->agent, err) < 0)
+    *a = (struct pdk_named_agent){ PDK_STRV_INIT, PDK_STRV_INIT };
+    if (pdk_agent_path(&agent, err) < 0)
         return err->code;
-    s->argv[0] = s->agent;
-    s->argv[1] = "--root";
-    s->argv[2] = pdk_sandbox_root(sb);
-    s->argv[3] = space ? "--namespace" : NULL;
-    s->argv[4] = space;
-    pdk_env_base(&s->env);
-    return pdk_strv_ok(&s->env, err);
+    start.agent = agent;
+    return pdk_tier_agent(NULL, sb, &start, &a->argv, &a->env, err);
 }
 
-void pdk_agent_start_fini(struct pdk_agent_start *s)
+void pdk_named_agent_fini(struct pdk_named_agent *a)
 {
-    pdk_strv_fini(&s->env);
-    free(s->agent);
-    s->agent = NULL;
+    pdk_strv_fini(&a->argv);
+    pdk_strv_fini(&a->env);
+}
+
+struct pdk_client_spec pdk_named_agent_spec(const struct pdk_named_agent *a)
+{
+    return (struct pdk_client_spec){ .argv = (const char *const *)a->argv.items,
+        .envp = (const char *const *)a->env.items };
 }
 
 static void ask_on_done(
@@ -87,21 +88,20 @@ static int ask_agent(
         const struct pdk_sandbox *sb, const struct pdk_ask *ask, struct pdk_err *err)
 {
     static const struct pdk_client_handlers handlers = { ask_on_ready, ask_on_closed };
-    struct pdk_agent_start start;
-    struct pdk_client_spec spec = { .argv = start.argv };
+    PDK_AUTO_NAMED_AGENT struct pdk_named_agent agent;
+    struct pdk_client_spec spec;
     struct asking a = { .ask = ask };
     uv_loop_t loop;
-    int rc = pdk_agent_start_init(&start, sb, err);
+    int rc = pdk_named_agent_init(&agent, sb, err);
 
     if (rc == 0 && uv_loop_init(&loop) < 0)
         rc = pdk_fail(err, PDK_EIO, 0, "cannot make an event loop");
     if (rc == 0) {
-        spec.envp = (const char *const *)start.env.items;
+        spec = pdk_named_agent_spec(&agent);
         rc = pdk_client_open(&loop, &spec, &handlers, &a, &a.client, err);
         (void)uv_run(&loop, UV_RUN_DEFAULT);
         (void)uv_loop_close(&loop); /* the client closed what it had */
     }
-    pdk_agent_start_fini(&start);
     if (rc == 0 && a.why.code != 0) {
         *err = a.why;
         rc = a.why.code;

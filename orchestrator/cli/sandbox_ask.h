@@ -5,16 +5,17 @@
 #include "orchestrator/cli/sandbox.h"
 #include "sandbox/client.h"
 
-/* What starts an agent on an open sandbox. The strings are borrowed from it, and from agent. */
-struct pdk_agent_start {
-    const char *argv[6];
-    struct pdk_strv env;
-    char *agent;
+/* The process that becomes the agent of an open named sandbox, which is on this host. */
+struct pdk_named_agent {
+    struct pdk_strv argv, env;
 };
 
-int pdk_agent_start_init(
-        struct pdk_agent_start *s, const struct pdk_sandbox *sb, struct pdk_err *err);
-void pdk_agent_start_fini(struct pdk_agent_start *s);
+int pdk_named_agent_init(
+        struct pdk_named_agent *a, const struct pdk_sandbox *sb, struct pdk_err *err);
+void pdk_named_agent_fini(struct pdk_named_agent *a);
+#define PDK_AUTO_NAMED_AGENT __attribute__((cleanup(pdk_named_agent_fini)))
+/* What a client is opened with; borrowed from a. */
+struct pdk_client_spec pdk_named_agent_spec(const struct pdk_named_agent *a);
 
 /*
  * on_result is given each answer (borrowed), in the loop; where it sets *again (taken), the verb is

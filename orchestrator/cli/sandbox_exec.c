@@ -17,9 +17,9 @@
 #include "base/path.h"
 #include "orchestrator/cli/commands.h"
 #include "orchestrator/cli/sandbox.h"
+#include "orchestrator/cli/sandbox_ask.h"
 #include "orchestrator/cli/sandbox_mode.h"
 #include "process/env.h"
-#include "sandbox/agent_path.h"
 #include "sandbox/client.h"
 
 enum { EXIT_LOST = 125, EXIT_NOT_STARTED = 126, EXIT_NOT_FOUND = 127 };
@@ -117,21 +117,17 @@ static int fill_request(const struct pdk_args *args, const char *root,
     return pdk_strv_ok(&e->request.env, err);
 }
 
-static int run_loop(struct execution *e, const char *agent, const struct pdk_sandbox *sb,
-        struct pdk_err *err)
+static int run_loop(
+        struct execution *e, const struct pdk_sandbox *sb, struct pdk_err *err)
 {
     static const struct pdk_client_handlers handlers = { exec_on_ready, exec_on_closed };
-    const char *space = pdk_sandbox_namespace(sb);
-    const char *argv[] = { agent, "--root", pdk_sandbox_root(sb),
-        space ? "--namespace" : NULL, space, NULL };
-    PDK_AUTO_STRV struct pdk_strv env = PDK_STRV_INIT;
-    struct pdk_client_spec spec = { .argv = argv };
-    int rc;
+    PDK_AUTO_NAMED_AGENT struct pdk_named_agent agent;
+    struct pdk_client_spec spec;
+    int rc = pdk_named_agent_init(&agent, sb, err);
 
-    pdk_env_base(&env);
-    if (pdk_strv_ok(&env, err) < 0)
-        return err->code;
-    spec.envp = (const char *const *)env.items;
+    if (rc < 0)
+        return rc;
+    spec = pdk_named_agent_spec(&agent);
     if (uv_loop_init(&e->loop) < 0)
         return pdk_fail(err, PDK_EIO, 0, "cannot make an event loop");
     (void)uv_signal_init(&e->loop, &e->on_int);
@@ -196,7 +192,6 @@ int pdk_command_sandbox_exec(struct pdk_cli *cli, const struct pdk_args *args)
 {
     PDK_AUTO_NAMED struct pdk_named named = { 0 };
     PDK_AUTO_SANDBOX struct pdk_sandbox *sb = NULL;
-    PDK_AUTO_FREE char *agent = NULL;
     struct execution e = { 0 };
     struct pdk_err err = PDK_ERR_INIT;
     int rc;
@@ -210,13 +205,11 @@ int pdk_command_sandbox_exec(struct pdk_cli *cli, const struct pdk_args *args)
     if (rc == 0)
         rc = pdk_named_open(cli, &named, &sb, &err);
     if (rc == 0)
-        rc = pdk_agent_path(&agent, &err);
-    if (rc == 0)
         rc = fill_request(args, pdk_sandbox_root(sb), &e, &err);
     if (rc == 0)
         rc = pdk_call_policy(cli, args, &named, &e.request.policy, &err);
     if (rc == 0)
-        rc = run_loop(&e, agent, sb, &err);
+        rc = run_loop(&e, sb, &err);
     pdk_exec_request_fini(&e.request);
     if (rc < 0) {
         (void)pdk_cli_fail(cli, &err);

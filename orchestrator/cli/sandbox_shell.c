@@ -250,12 +250,11 @@ static int confine(struct shell *s, struct pdk_cli *cli, const struct pdk_args *
 }
 
 static int run_loop(
-        struct shell *s, const struct pdk_agent_start *start, struct pdk_err *err)
+        struct shell *s, const struct pdk_named_agent *agent, struct pdk_err *err)
 {
     static const struct pdk_client_handlers handlers = { shell_on_ready,
         shell_on_closed };
-    struct pdk_client_spec spec = { .argv = start->argv,
-        .envp = (const char *const *)start->env.items };
+    struct pdk_client_spec spec = pdk_named_agent_spec(agent);
     int rc;
 
     if (uv_loop_init(&s->loop) < 0)
@@ -275,7 +274,7 @@ static int run_loop(
 
 /* With our own terminal raw, every key is the shell's. */
 static int run_raw(
-        struct shell *s, const struct pdk_agent_start *start, struct pdk_err *err)
+        struct shell *s, const struct pdk_named_agent *agent, struct pdk_err *err)
 {
     struct termios before, raw;
     bool is_terminal = tcgetattr(STDIN_FILENO, &before) == 0;
@@ -286,7 +285,7 @@ static int run_raw(
         cfmakeraw(&raw);
         (void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     }
-    rc = run_loop(s, start, err);
+    rc = run_loop(s, agent, err);
     if (is_terminal)
         (void)tcsetattr(STDIN_FILENO, TCSANOW, &before);
     return rc;
@@ -296,7 +295,7 @@ int pdk_command_sandbox_shell(struct pdk_cli *cli, const struct pdk_args *args)
 {
     PDK_AUTO_NAMED struct pdk_named named = { 0 };
     PDK_AUTO_SANDBOX struct pdk_sandbox *sb = NULL;
-    struct pdk_agent_start start = { .env = PDK_STRV_INIT };
+    PDK_AUTO_NAMED_AGENT struct pdk_named_agent agent = { PDK_STRV_INIT, PDK_STRV_INIT };
     struct shell s = { .status = EXIT_LOST };
     PDK_AUTO_FD int lock = -1;
     struct pdk_err err = PDK_ERR_INIT;
@@ -305,15 +304,14 @@ int pdk_command_sandbox_shell(struct pdk_cli *cli, const struct pdk_args *args)
     if (rc == 0)
         rc = pdk_named_open(cli, &named, &sb, &err);
     if (rc == 0)
-        rc = pdk_agent_start_init(&start, sb, &err);
+        rc = pdk_named_agent_init(&agent, sb, &err);
     if (rc == 0)
         rc = fill_params(&s, args, pdk_sandbox_root(sb), &err);
     if (rc == 0)
         rc = confine(&s, cli, args, &named, &lock, &err);
     if (rc == 0)
-        rc = run_raw(&s, &start, &err);
+        rc = run_raw(&s, &agent, &err);
     pdk_json_free(s.params);
-    pdk_agent_start_fini(&start);
     if (rc == 0)
         return s.status;
     (void)pdk_cli_fail(cli, &err);
